@@ -14,9 +14,9 @@
 #include <cstdio>
 
 #include <cairn/cairn.hpp>
-#include <cairn/run/adaptive.hpp>
 #include <cairn/run/check/check_adjoint.hpp>
 #include <cairn/run/while.hpp>
+#include <cairn/run/with/adaptive.hpp>
 #include <cairn/schedule/online.hpp>
 
 using cairn::step_index;

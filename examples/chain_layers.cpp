@@ -15,7 +15,7 @@
 #include <tuple>
 #include <vector>
 
-#include <cairn/core/wrt.hpp>
+#include <cairn/door/wrt.hpp>
 #include <cairn/plan/chain/chain_planner.hpp>
 #include <cairn/plan/text/memory_over_time.hpp>
 #include <cairn/run/chain.hpp>

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 #include <cairn/adapt/cuda/device_buffer.hpp>
-#include <cairn/core/frames_needed.hpp>
-#include <cairn/core/workload.hpp>
+#include <cairn/rules/frames_needed.hpp>
+#include <cairn/rules/workload.hpp>
 #include "field.hpp"
 
 namespace gpu {

@@ -16,8 +16,8 @@
 #include <cairn/adapt/ad.hpp>
 #include <cairn/adapt/adolc.hpp>
 #include <cairn/cairn.hpp>
-#include <cairn/run/adaptive.hpp>
 #include <cairn/run/while.hpp>
+#include <cairn/run/with/adaptive.hpp>
 #include <cairn/schedule/online.hpp>
 
 namespace {

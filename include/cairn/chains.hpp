@@ -4,8 +4,6 @@
 /// cairn.hpp, which stays fast to compile.
 #include <cairn/language.hpp>  // first: an older language gets its message
 
-#include <cairn/core/chain.hpp>
-#include <cairn/run/block_executor.hpp>
 #include <cairn/plan/block/block_plan.hpp>
 #include <cairn/plan/block/block_planner.hpp>
 #include <cairn/plan/chain/chain_options.hpp>
@@ -15,5 +13,7 @@
 #include <cairn/plan/graph/graph_budget.hpp>
 #include <cairn/plan/graph/graph_planner.hpp>
 #include <cairn/plan/graph/liveness.hpp>
+#include <cairn/rules/chain.hpp>
+#include <cairn/run/block_executor.hpp>
 #include <cairn/run/chain.hpp>
 #include <cairn/run/graph.hpp>

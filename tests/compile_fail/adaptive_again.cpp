@@ -1,6 +1,6 @@
 // error: needs `again\(x, i, record\)`, which repeats the step
 // SPDX-License-Identifier: Apache-2.0
-#include <cairn/run/adaptive.hpp>
+#include <cairn/run/with/adaptive.hpp>
 
 struct chosen {
   double h;

@@ -1,6 +1,6 @@
 // error: whose parameters are types, not auto
 // SPDX-License-Identifier: Apache-2.0
-#include <cairn/run/adaptive.hpp>
+#include <cairn/run/with/adaptive.hpp>
 
 auto const again = [](double& x, double h) { x += h; };
 #ifdef CAIRN_FIXED

@@ -1,7 +1,7 @@
 // error: the `first` of this cairn::adaptive takes parameters; give the verb cairn::wrt\{p, dp\}
 // SPDX-License-Identifier: Apache-2.0
 #include <cairn/cairn.hpp>
-#include <cairn/run/adaptive.hpp>
+#include <cairn/run/with/adaptive.hpp>
 double const p = 0.9;
 double dp = 0;
 auto const first = [](double& x, double q) { return x *= q; };

@@ -1,6 +1,6 @@
 // error: the record that `first` returns is a pointer, a view or an expression of data that changes later
 // SPDX-License-Identifier: Apache-2.0
-#include <cairn/run/adaptive.hpp>
+#include <cairn/run/with/adaptive.hpp>
 #include <span>
 #include <vector>
 

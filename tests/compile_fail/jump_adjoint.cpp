@@ -1,7 +1,7 @@
 // error: the adjoint of a jump must be `adjoint\(x, bar\)` or `adjoint\(x, bar, i\)`, where x is the state before the jump
 // SPDX-License-Identifier: Apache-2.0
 #include <cairn/cairn.hpp>
-#include <cairn/run/jumps.hpp>
+#include <cairn/run/with/jumps.hpp>
 
 #ifdef CAIRN_FIXED
 auto const halve_bar = [](double, double& bar) { bar *= 0.5; };

@@ -1,7 +1,7 @@
 // error: a jump must be `jump\(x\)` or `jump\(x, i\)`, which changes x or returns the new state
 // SPDX-License-Identifier: Apache-2.0
 #include <cairn/cairn.hpp>
-#include <cairn/run/jumps.hpp>
+#include <cairn/run/with/jumps.hpp>
 
 #ifdef CAIRN_FIXED
 auto const halve = [](double& x) { x *= 0.5; };

@@ -1,7 +1,7 @@
 // error: the condition of a jump must be `condition\(x\)` or `condition\(x, i\)`, with x const&, and return bool
 // SPDX-License-Identifier: Apache-2.0
 #include <cairn/cairn.hpp>
-#include <cairn/run/jumps.hpp>
+#include <cairn/run/with/jumps.hpp>
 
 #ifdef CAIRN_FIXED
 auto const below = [](double x) { return x < 0; };

@@ -1,7 +1,7 @@
 // error: the condition of a jump takes a number of a narrower type
 // SPDX-License-Identifier: Apache-2.0
-#include <cairn/run/jumps.hpp>
 #include <cairn/cairn.hpp>
+#include <cairn/run/with/jumps.hpp>
 auto const step = [](double& x) { x *= 2; };
 auto const adjoint = [](double, double& bar) { bar *= 2; };
 #ifdef CAIRN_FIXED

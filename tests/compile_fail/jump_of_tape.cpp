@@ -1,7 +1,7 @@
 // error: jumps around a recording adjoint need a state that can be copied
 // SPDX-License-Identifier: Apache-2.0
 #include <cairn/cairn.hpp>
-#include <cairn/run/jumps.hpp>
+#include <cairn/run/with/jumps.hpp>
 
 struct solver {
   double v;

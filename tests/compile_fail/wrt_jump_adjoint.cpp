@@ -1,7 +1,7 @@
 // error: the adjoint of a jump must be `adjoint\(x, bar\)`
 // SPDX-License-Identifier: Apache-2.0
 #include <cairn/cairn.hpp>
-#include <cairn/run/jumps.hpp>
+#include <cairn/run/with/jumps.hpp>
 double const p = 0.9;
 double dp = 0;
 auto const step = [](double& x, double q) { x *= q; };

@@ -1,7 +1,7 @@
 // error: with parameters the adjoint is `adjoint\(x, bar, p, dp, i\)`
 // SPDX-License-Identifier: Apache-2.0
 #include <cairn/cairn.hpp>
-#include <cairn/run/nested.hpp>
+#include <cairn/run/with/nested.hpp>
 double const p = 0.9;
 double dp = 0;
 auto const step = [](double& x, double q) { x *= q; };

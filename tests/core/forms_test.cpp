@@ -8,7 +8,7 @@
 #include <span>
 #include <utility>
 #include <vector>
-#include <cairn/core/forms.hpp>
+#include <cairn/door/forms.hpp>
 #include "support/catch.hpp"
 
 using cairn::adjoint_form;

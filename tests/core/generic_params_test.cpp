@@ -3,7 +3,7 @@
 // its body is compiled: each body here compiles for its own reading only.
 #include <array>
 #include <vector>
-#include <cairn/core/detail/adjoint_shape.hpp>
+#include <cairn/door/detail/adjoint_shape.hpp>
 #include "support/catch.hpp"
 
 using cairn::adjoint_form;

@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 #include <cairn/cairn.hpp>
-#include <cairn/run/jumps.hpp>
 #include <cairn/run/resume.hpp>
+#include <cairn/run/with/jumps.hpp>
 #include "fuzz/random_plans.hpp"
 #include "fuzz/user_code.hpp"
 #include "support/catch.hpp"

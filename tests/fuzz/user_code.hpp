@@ -14,8 +14,8 @@
 #include <variant>
 #include <vector>
 #include <cairn/core/bytes.hpp>
-#include <cairn/core/forms.hpp>
-#include <cairn/run/hook.hpp>
+#include <cairn/door/forms.hpp>
+#include <cairn/run/with/hook.hpp>
 #include "support/fuse.hpp"
 #include "support/pendulum.hpp"
 

@@ -11,9 +11,9 @@
 #include <utility>
 #include <vector>
 #include <cairn/cairn.hpp>
-#include <cairn/run/adaptive.hpp>
 #include <cairn/run/check/check_adjoint.hpp>
 #include <cairn/run/while.hpp>
+#include <cairn/run/with/adaptive.hpp>
 #include <cairn/schedule/online.hpp>
 #include "support/catch.hpp"
 #include "support/heap.hpp"

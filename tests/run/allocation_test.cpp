@@ -11,7 +11,7 @@
 #include <cairn/run/gradient.hpp>
 #include <cairn/run/graph.hpp>
 #include <cairn/run/loop.hpp>
-#include <cairn/run/nested.hpp>
+#include <cairn/run/with/nested.hpp>
 #include <cairn/schedule/action_list.hpp>
 #include <cairn/schedule/any.hpp>
 #include <cairn/schedule/leaves.hpp>

@@ -10,11 +10,11 @@
 #include <utility>
 #include <vector>
 #include <cairn/cairn.hpp>
-#include <cairn/run/adaptive.hpp>
 #include <cairn/run/chain.hpp>
 #include <cairn/run/chain/probe.hpp>
 #include <cairn/run/check/check_adjoint.hpp>
 #include <cairn/run/probe.hpp>
+#include <cairn/run/with/adaptive.hpp>
 #include <cairn/schedule/mixed.hpp>
 #include "support/catch.hpp"
 

@@ -8,7 +8,7 @@
 #include <vector>
 #include <cairn/cairn.hpp>
 #include <cairn/run/chain.hpp>
-#include <cairn/run/jumps.hpp>
+#include <cairn/run/with/jumps.hpp>
 #ifdef DISK
 #include <cairn/adapt/disk/disk.hpp>
 #endif

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The replay check of graphs: an operation that is not a function of its inputs is found wherever a plan runs it again,
 // and no other is accused.
-#include <cairn/core/detail/graph_segments.hpp>
 #include <cairn/plan/graph/graph_planner.hpp>
+#include <cairn/rules/detail/graph_segments.hpp>
 #include <cairn/run/graph.hpp>
 
 #include <algorithm>

@@ -6,12 +6,12 @@
 #include <optional>
 #include <utility>
 #include <vector>
-#include <cairn/planning.hpp>
 #include <cairn/cairn.hpp>
+#include <cairn/planning.hpp>
 #include <cairn/run/differentiate.hpp>
-#include <cairn/run/each_bar.hpp>
-#include <cairn/run/jumps.hpp>
 #include <cairn/run/resume.hpp>
+#include <cairn/run/with/each_bar.hpp>
+#include <cairn/run/with/jumps.hpp>
 #include "support/catch.hpp"
 #include "support/pendulum.hpp"
 #include "support/plans.hpp"

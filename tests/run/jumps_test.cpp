@@ -9,7 +9,7 @@
 #include <vector>
 #include <cairn/cairn.hpp>
 #include <cairn/run/check/check_adjoint.hpp>
-#include <cairn/run/jumps.hpp>
+#include <cairn/run/with/jumps.hpp>
 #include "support/catch.hpp"
 #include "support/kernels.hpp"
 #include "support/plans.hpp"

@@ -10,8 +10,8 @@
 #include <cairn/cairn.hpp>
 #include <cairn/core/ring.hpp>
 #include <cairn/run/dry_run.hpp>
-#include <cairn/run/each_bar.hpp>
-#include <cairn/run/jumps.hpp>
+#include <cairn/run/with/each_bar.hpp>
+#include <cairn/run/with/jumps.hpp>
 #include "support/catch.hpp"
 #include "support/heap.hpp"
 #include "support/multistep.hpp"

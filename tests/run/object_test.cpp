@@ -2,9 +2,9 @@
 // Objects that stay where they are can do what values can: every form of adjoint, bar in the library, plans, tiers,
 // runs that are kept, loops in loops, records, hooks and observers. Each against storing everything.
 #include <cairn/cairn.hpp>
-#include <cairn/run/adaptive.hpp>
-#include <cairn/run/each_bar.hpp>
 #include <cairn/run/resume.hpp>
+#include <cairn/run/with/adaptive.hpp>
+#include <cairn/run/with/each_bar.hpp>
 #include <cairn/schedule/hrevolve.hpp>
 #include <cairn/schedule/mixed.hpp>
 #include <cmath>

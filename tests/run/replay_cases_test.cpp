@@ -12,10 +12,10 @@
 #include <vector>
 #include <cairn/cairn.hpp>
 #include <cairn/plan/loop/plan_within.hpp>
-#include <cairn/run/each_bar.hpp>
-#include <cairn/run/nested.hpp>
 #include <cairn/run/resume.hpp>
 #include <cairn/run/while.hpp>
+#include <cairn/run/with/each_bar.hpp>
+#include <cairn/run/with/nested.hpp>
 #include "support/catch.hpp"
 #include "support/heap.hpp"
 #include "support/plans.hpp"

@@ -13,9 +13,9 @@
 #include <cairn/cairn.hpp>
 #include <cairn/planning.hpp>
 #include <cairn/run/check/check_plans.hpp>
-#include <cairn/run/nested.hpp>
 #include <cairn/run/resume.hpp>
 #include <cairn/run/while.hpp>
+#include <cairn/run/with/nested.hpp>
 #include "support/catch.hpp"
 
 using namespace cairn;

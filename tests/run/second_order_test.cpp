@@ -8,8 +8,8 @@
 #include <vector>
 #include <cairn/cairn.hpp>
 #include <cairn/core/ring.hpp>
-#include <cairn/run/each_bar.hpp>
-#include <cairn/run/jumps.hpp>
+#include <cairn/run/with/each_bar.hpp>
+#include <cairn/run/with/jumps.hpp>
 #include "support/catch.hpp"
 #include "support/dual.hpp"
 #include "support/plans.hpp"

@@ -12,9 +12,9 @@
 #include <cairn/core/error.hpp>
 #include <cairn/core/event.hpp>
 #include <cairn/run/gradient.hpp>
-#include <cairn/run/hook.hpp>
 #include <cairn/run/loop.hpp>
-#include <cairn/run/nested.hpp>
+#include <cairn/run/with/hook.hpp>
+#include <cairn/run/with/nested.hpp>
 #include <cairn/schedule/action_list.hpp>
 #include <cairn/schedule/any.hpp>
 #include <cairn/schedule/leaves.hpp>

@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 #include <cairn/cairn.hpp>
-#include <cairn/run/each_bar.hpp>
-#include <cairn/run/jumps.hpp>
+#include <cairn/run/with/each_bar.hpp>
+#include <cairn/run/with/jumps.hpp>
 #include <cairn/schedule/mixed.hpp>
 #include <cairn/schedule/multistage.hpp>
 #include "support/catch.hpp"

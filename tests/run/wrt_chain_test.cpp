@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 #include <cairn/chains.hpp>
-#include <cairn/core/wrt.hpp>
-#include <cairn/run/sweep_report.hpp>
+#include <cairn/door/wrt.hpp>
+#include <cairn/run/sweep/sweep_report.hpp>
 #include "support/catch.hpp"
 
 using cairn::step_index;

@@ -7,11 +7,11 @@
 #include <utility>
 #include <vector>
 #include <cairn/cairn.hpp>
-#include <cairn/run/adaptive.hpp>
 #include <cairn/run/check/check_model.hpp>
-#include <cairn/run/each_bar.hpp>
-#include <cairn/run/jumps.hpp>
-#include <cairn/run/nested.hpp>
+#include <cairn/run/with/adaptive.hpp>
+#include <cairn/run/with/each_bar.hpp>
+#include <cairn/run/with/jumps.hpp>
+#include <cairn/run/with/nested.hpp>
 #include <cairn/schedule/leaves.hpp>
 #include <cairn/schedule/mixed.hpp>
 #include "support/catch.hpp"

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 #include <cairn/cairn.hpp>
-#include <cairn/run/adaptive.hpp>
-#include <cairn/run/jumps.hpp>
-#include <cairn/run/nested.hpp>
+#include <cairn/run/with/adaptive.hpp>
+#include <cairn/run/with/jumps.hpp>
+#include <cairn/run/with/nested.hpp>
 #include "support/catch.hpp"
 
 using cairn::step_index;

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 #include <cairn/cairn.hpp>
-#include <cairn/run/each_bar.hpp>
+#include <cairn/run/with/each_bar.hpp>
 #include <cairn/schedule/two_level.hpp>
 #include "support/catch.hpp"
 

@@ -28,7 +28,7 @@ def without_hook(text):
     text, phases = re.subn(r"\n *\[\[maybe_unused\]\] phase const where = .*?;", "", text)
     left = re.search(r"\btell\b|\bshow\(|\bevent\b|observer\(|\bobserved\b", text[text.index("stop_reason execute("):])
     if calls < 5 or (tellers, phases, left) != (1, 1, None):
-        sys.exit("run/detail/execute.hpp: the hook is not where this script looks for it; bring the two together")
+        sys.exit("run/sweep/detail/execute.hpp: the hook is not where this script looks for it; bring the two together")
     return text
 
 
@@ -39,7 +39,7 @@ with tempfile.TemporaryDirectory() as folder:
     include, bare = root / "include", pathlib.Path(folder, "include")
     if what == "observer":
         shutil.copytree(include, bare)
-        executor = bare / "cairn/run/detail/execute.hpp"
+        executor = bare / "cairn/run/sweep/detail/execute.hpp"
         executor.write_text(without_hook(executor.read_text()))
         source, kinds = "run/no_observer_cost.cpp", (["gradient"], ["run"])
         flags = {"as it is": [include], "hook cut out": [bare], "observed": [include, "-DOBSERVED"]}

@@ -18,7 +18,7 @@ import misuses
 HEAD = """// error: cairn:
 #include <cairn/cairn.hpp>
 #include <cairn/chains.hpp>
-#include <cairn/run/jumps.hpp>
+#include <cairn/run/with/jumps.hpp>
 #include <cairn/schedule/mixed.hpp>
 #include <cmath>
 #include <cstdio>

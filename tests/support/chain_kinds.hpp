@@ -8,7 +8,7 @@
 #include <random>
 #include <string_view>
 
-#include <cairn/core/chain.hpp>
+#include <cairn/rules/chain.hpp>
 
 namespace chains {
 

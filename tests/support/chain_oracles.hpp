@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include <cairn/core/chain.hpp>
+#include <cairn/rules/chain.hpp>
 
 #include "support/json.hpp"
 

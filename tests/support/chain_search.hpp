@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include <cairn/core/chain.hpp>
+#include <cairn/rules/chain.hpp>
 
 namespace brute {
 

@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include <cairn/core/chain.hpp>
-#include <cairn/core/detail/chain_walk.hpp>
-#include <cairn/core/stage.hpp>
+#include <cairn/door/stage.hpp>
+#include <cairn/rules/chain.hpp>
+#include <cairn/rules/detail/chain_walk.hpp>
 
 namespace chain_stages {
 

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include <cairn/core/operation_graph.hpp>
+#include <cairn/rules/operation_graph.hpp>
 
 namespace brute {
 

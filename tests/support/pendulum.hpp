@@ -5,8 +5,8 @@
 #include <cmath>
 #include <utility>
 #include <vector>
-#include <cairn/core/forms.hpp>
 #include <cairn/core/numbers.hpp>
+#include <cairn/door/forms.hpp>
 
 namespace pendulum {
 

@@ -11,10 +11,10 @@
 #include <string>
 #include <utility>
 #include <vector>
-#include <cairn/core/chain.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/core/event.hpp>
-#include <cairn/core/operation_graph.hpp>
+#include <cairn/rules/chain.hpp>
+#include <cairn/rules/operation_graph.hpp>
 #include <cairn/run/chain.hpp>
 #include <cairn/run/gradient.hpp>
 #include <cairn/run/graph.hpp>

@@ -4,7 +4,7 @@
 #include <iosfwd>
 #include <optional>
 #include <string>
-#include <cairn/core/chain.hpp>
+#include <cairn/rules/chain.hpp>
 #include "asked_chain.hpp"
 
 namespace tool {

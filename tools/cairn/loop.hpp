@@ -5,8 +5,8 @@
 #include <optional>
 #include <span>
 #include <string_view>
-#include <cairn/core/workload.hpp>
 #include <cairn/plan/loop/planning_options.hpp>
+#include <cairn/rules/workload.hpp>
 #include "keys.hpp"
 
 namespace tool {

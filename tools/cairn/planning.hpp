@@ -3,8 +3,8 @@
 /// \file planning.hpp  Makes a plan for a request and collects its figures.
 #include <optional>
 #include <string>
-#include <cairn/core/frames_needed.hpp>
 #include <cairn/plan/loop/estimate.hpp>
+#include <cairn/rules/frames_needed.hpp>
 #include <cairn/schedule/any.hpp>
 #include "request.hpp"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "slowdown.hpp"
 
-#include <cairn/core/frames_needed.hpp>
 #include <cairn/plan/text/plan_text.hpp>
+#include <cairn/rules/frames_needed.hpp>
 #include <cairn/schedule/revolve.hpp>
 #include <cairn/schedule/slots_for.hpp>
 

@@ -5,16 +5,17 @@
 #include <type_traits>
 #include <utility>
 #include <cairn/core/bytes_of.hpp>
-#include <cairn/core/detail/leaf_bytes.hpp>
-#include <cairn/core/workload.hpp>
+#include <cairn/door/detail/leaf_bytes.hpp>
+#include <cairn/door/detail/lending.hpp>
 #include <cairn/plan/loop/detail/best_leaf.hpp>
 #include <cairn/plan/loop/detail/plan_over_leaves.hpp>
 #include <cairn/plan/loop/planning_options.hpp>
-#include <cairn/run/detail/advanced_copy.hpp>
-#include <cairn/run/detail/call.hpp>
-#include <cairn/run/detail/plan_place.hpp>
-#include <cairn/run/detail/reversal.hpp>
+#include <cairn/rules/workload.hpp>
+#include <cairn/run/form/detail/reversal.hpp>
 #include <cairn/run/gradient.hpp>
+#include <cairn/run/sweep/detail/advanced_copy.hpp>
+#include <cairn/run/sweep/detail/call.hpp>
+#include <cairn/run/sweep/detail/plan_place.hpp>
 #include <cairn/schedule/any.hpp>
 #include <cairn/schedule/budget_of.hpp>
 

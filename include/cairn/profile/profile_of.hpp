@@ -7,10 +7,10 @@
 #include <span>
 #include <string>
 #include <vector>
-#include <cairn/core/chain.hpp>
-#include <cairn/core/operation_graph.hpp>
 #include <cairn/detail/linkage.hpp>
 #include <cairn/profile/profile_stats.hpp>
+#include <cairn/rules/chain.hpp>
+#include <cairn/rules/operation_graph.hpp>
 
 namespace cairn {
 

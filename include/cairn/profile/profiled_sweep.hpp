@@ -9,11 +9,11 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <cairn/core/chain.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/profile/profile_csv.hpp>
 #include <cairn/profile/profile_of.hpp>
 #include <cairn/profile/profile_stats.hpp>
+#include <cairn/rules/chain.hpp>
 
 namespace cairn {
 namespace detail {

@@ -6,14 +6,14 @@
 #include <string>
 #include <utility>
 #include <variant>
-#include <cairn/core/chain.hpp>
+#include <cairn/core/detail/in_use.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/core/event.hpp>
 #include <cairn/plan/block/block_plan.hpp>
 #include <cairn/plan/block/block_planner.hpp>
 #include <cairn/plan/chain/detail/chain_model.hpp>
-#include <cairn/run/detail/execute.hpp>
-#include <cairn/core/detail/in_use.hpp>
+#include <cairn/rules/chain.hpp>
+#include <cairn/run/sweep/detail/execute.hpp>
 #include <cairn/store/store.hpp>
 
 namespace cairn {

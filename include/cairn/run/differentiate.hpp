@@ -6,17 +6,17 @@
 #include <cstddef>
 #include <type_traits>
 #include <utility>
-#include <cairn/core/detail/checks.hpp>
 #include <cairn/core/error.hpp>
-#include <cairn/core/wrt.hpp>
-#include <cairn/run/detail/loop_adjoint.hpp>
-#include <cairn/run/detail/last_arguments.hpp>
-#include <cairn/run/detail/parts_of_leaf.hpp>
-#include <cairn/run/detail/plan_place.hpp>
+#include <cairn/door/detail/checks.hpp>
+#include <cairn/door/model.hpp>
+#include <cairn/door/objective.hpp>
+#include <cairn/door/wrt.hpp>
+#include <cairn/run/form/detail/last_arguments.hpp>
+#include <cairn/run/form/detail/loop_adjoint.hpp>
+#include <cairn/run/form/detail/parts_of_leaf.hpp>
 #include <cairn/run/gradient.hpp>
-#include <cairn/run/model.hpp>
-#include <cairn/run/objective.hpp>
 #include <cairn/run/run_while.hpp>
+#include <cairn/run/sweep/detail/plan_place.hpp>
 #include <cairn/run/while.hpp>
 
 namespace cairn {

@@ -4,9 +4,9 @@
 /// only a size.
 #include <type_traits>
 #include <utility>
-#include <cairn/core/detail/sweep_needs.hpp>
-#include <cairn/core/replay_check.hpp>
 #include <cairn/core/sweep_bytes.hpp>
+#include <cairn/rules/detail/sweep_needs.hpp>
+#include <cairn/rules/replay_check.hpp>
 #include <cairn/run/gradient.hpp>
 
 namespace cairn {

@@ -4,17 +4,18 @@
 #include <cstdint>
 #include <type_traits>
 #include <utility>
-#include <cairn/core/detail/checks.hpp>
 #include <cairn/core/detail/user_values.hpp>
-#include <cairn/run/detail/given_parts.hpp>
-#include <cairn/run/detail/kept_together.hpp>
-#include <cairn/run/detail/last_arguments.hpp>
-#include <cairn/run/detail/loop_adjoint.hpp>
-#include <cairn/run/detail/plan_place.hpp>
-#include <cairn/run/detail/plans_inside.hpp>
-#include <cairn/run/detail/reversal.hpp>
-#include <cairn/run/detail/sweep.hpp>
-#include <cairn/run/workspace.hpp>
+#include <cairn/door/detail/checks.hpp>
+#include <cairn/door/detail/lending.hpp>
+#include <cairn/run/form/detail/last_arguments.hpp>
+#include <cairn/run/form/detail/loop_adjoint.hpp>
+#include <cairn/run/form/detail/plans_inside.hpp>
+#include <cairn/run/form/detail/reversal.hpp>
+#include <cairn/run/sweep/detail/given_parts.hpp>
+#include <cairn/run/sweep/detail/kept_together.hpp>
+#include <cairn/run/sweep/detail/plan_place.hpp>
+#include <cairn/run/sweep/detail/sweep.hpp>
+#include <cairn/run/sweep/workspace.hpp>
 
 /// Reverse-mode differentiation of long loops in bounded memory. A *plan* is a schedule with its steps and slots. A
 /// verb such as `gradient` runs it over your step and your adjoint. `estimate` predicts its cost before any step runs.

@@ -8,12 +8,13 @@
 #include <vector>
 #include <cairn/core/detail/compiler.hpp>
 #include <cairn/core/detail/in_use.hpp>
-#include <cairn/run/checkpoint_view.hpp>
-#include <cairn/run/detail/advanced_copy.hpp>
-#include <cairn/run/detail/plans_inside.hpp>
-#include <cairn/run/detail/reseated.hpp>
-#include <cairn/run/detail/refused_run.hpp>
+#include <cairn/run/form/detail/plans_inside.hpp>
+#include <cairn/run/form/detail/refused_run.hpp>
 #include <cairn/run/gradient.hpp>
+#include <cairn/run/sweep/checkpoint_view.hpp>
+#include <cairn/run/sweep/detail/advanced_copy.hpp>
+#include <cairn/run/sweep/detail/end_hash.hpp>
+#include <cairn/run/sweep/detail/reseated.hpp>
 
 namespace cairn {
 namespace detail {

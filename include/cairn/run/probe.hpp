@@ -3,12 +3,12 @@
 /// \file probe.hpp  Measures the sizes and times of a loop on a few real steps.
 #include <type_traits>
 #include <utility>
-#include <cairn/core/detail/checks.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/core/state_traits.hpp>
-#include <cairn/core/workload.hpp>
-#include <cairn/run/detail/loop_probe.hpp>
+#include <cairn/door/detail/checks.hpp>
+#include <cairn/rules/workload.hpp>
 #include <cairn/run/gradient.hpp>
+#include <cairn/run/probe/detail/loop_probe.hpp>
 
 namespace cairn {
 

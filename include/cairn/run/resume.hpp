@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <type_traits>
 #include <utility>
-#include <cairn/core/open_schedule.hpp>
-#include <cairn/run/detail/open_loop.hpp>
+#include <cairn/rules/open_schedule.hpp>
+#include <cairn/run/form/detail/open_loop.hpp>
 #include <cairn/run/gradient.hpp>
 
 namespace cairn {

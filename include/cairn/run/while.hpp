@@ -4,8 +4,9 @@
 /// tolerance, early stops.
 #include <type_traits>
 #include <utility>
-#include <cairn/core/open_schedule.hpp>
-#include <cairn/run/detail/open_loop.hpp>
+#include <cairn/door/detail/lending.hpp>
+#include <cairn/rules/open_schedule.hpp>
+#include <cairn/run/form/detail/open_loop.hpp>
 #include <cairn/run/loop.hpp>
 
 namespace cairn {

@@ -7,7 +7,7 @@
 #include <type_traits>
 #include <utility>
 #include <cairn/core/action.hpp>
-#include <cairn/core/detail/walked_cursor.hpp>
+#include <cairn/rules/detail/walked_cursor.hpp>
 #include <cairn/schedule/detail/shared.hpp>
 #include <cairn/schedule/walked_counts.hpp>
 

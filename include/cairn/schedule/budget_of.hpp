@@ -6,12 +6,12 @@
 #include <optional>
 #include <type_traits>
 #include <cairn/core/bytes.hpp>
-#include <cairn/core/detail/most_within.hpp>
-#include <cairn/core/detail/sweep_needs.hpp>
 #include <cairn/core/error.hpp>
-#include <cairn/core/frames_needed.hpp>
-#include <cairn/core/replay_check.hpp>
 #include <cairn/core/sweep_bytes.hpp>
+#include <cairn/rules/detail/most_within.hpp>
+#include <cairn/rules/detail/sweep_needs.hpp>
+#include <cairn/rules/frames_needed.hpp>
+#include <cairn/rules/replay_check.hpp>
 #include <cairn/schedule/revolve.hpp>
 
 namespace cairn {

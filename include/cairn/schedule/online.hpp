@@ -3,7 +3,7 @@
 /// \file online.hpp  Checkpoints for a loop whose length is unknown until it ends.
 #include <cairn/core/action.hpp>
 #include <cairn/core/error.hpp>
-#include <cairn/core/open_schedule.hpp>
+#include <cairn/rules/open_schedule.hpp>
 #include <cairn/schedule/detail/online_cursor.hpp>
 #include <cairn/schedule/stopped_online.hpp>
 #include <cairn/schedule/work_limit.hpp>

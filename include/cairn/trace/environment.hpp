@@ -10,8 +10,8 @@
 #include <cairn/core/action.hpp>
 #include <cairn/core/bytes.hpp>
 #include <cairn/core/error.hpp>
-#include <cairn/core/replay_check.hpp>
 #include <cairn/detail/linkage.hpp>
+#include <cairn/rules/replay_check.hpp>
 
 namespace cairn {
 

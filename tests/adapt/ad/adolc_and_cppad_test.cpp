@@ -11,7 +11,7 @@
 #include <cairn/adapt/adolc.hpp>
 #include <cairn/adapt/cppad.hpp>
 #include <cairn/cairn.hpp>
-#include <cairn/run/jumps.hpp>
+#include <cairn/run/with/jumps.hpp>
 #include "fuzz/programs.hpp"
 
 namespace fuzz {

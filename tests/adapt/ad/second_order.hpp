@@ -10,7 +10,7 @@
 #include <cairn/adapt/ad.hpp>
 #include <cairn/cairn.hpp>
 #include <cairn/core/ring.hpp>
-#include <cairn/run/jumps.hpp>
+#include <cairn/run/with/jumps.hpp>
 #include "support/catch.hpp"
 
 namespace ad_test {

@@ -3,7 +3,7 @@
 #include "support/catch.hpp"
 #include "support/disk_ends.hpp"
 #include "support/failing_system.hpp"
-#include <cairn/run/adaptive.hpp>
+#include <cairn/run/with/adaptive.hpp>
 #include <algorithm>
 #include <cerrno>
 #include <csignal>

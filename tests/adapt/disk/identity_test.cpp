@@ -16,9 +16,9 @@
 #include <cairn/cairn.hpp>
 #include <cairn/chains.hpp>
 #include <cairn/planning.hpp>
-#include <cairn/run/adaptive.hpp>
-#include <cairn/run/jumps.hpp>
-#include <cairn/run/nested.hpp>
+#include <cairn/run/with/adaptive.hpp>
+#include <cairn/run/with/jumps.hpp>
+#include <cairn/run/with/nested.hpp>
 #include "support/catch.hpp"
 #include "support/temporary.hpp"
 

@@ -13,7 +13,7 @@
 #include <cairn/adapt/disk.hpp>
 #include <cairn/cairn.hpp>
 #include <cairn/planning.hpp>
-#include <cairn/run/adaptive.hpp>
+#include <cairn/run/with/adaptive.hpp>
 #include "support/catch.hpp"
 #include "support/heap.hpp"
 #include "support/temporary.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file kept_verbs.hpp  Verbs that keep a run, of known and unknown length, with an objective, and with steps that choose.
-#include <cairn/run/adaptive.hpp>
+#include <cairn/run/with/adaptive.hpp>
 #include "adapt/disk/kill_everywhere.hpp"
 
 namespace {

@@ -15,7 +15,7 @@
 #include <vector>
 #include <cairn/adapt/disk/stored_runs.hpp>
 #include <cairn/chains.hpp>
-#include <cairn/run/adaptive.hpp>
+#include <cairn/run/with/adaptive.hpp>
 
 namespace {
 

@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 #include <cairn/adapt/disk/stored_runs.hpp>
-#include <cairn/run/adaptive.hpp>
+#include <cairn/run/with/adaptive.hpp>
 
 namespace {
 

@@ -11,8 +11,8 @@
 #include <cairn/adapt/disk.hpp>
 #include <cairn/cairn.hpp>
 #include <cairn/planning.hpp>
-#include <cairn/run/jumps.hpp>
-#include <cairn/run/nested.hpp>
+#include <cairn/run/with/jumps.hpp>
+#include <cairn/run/with/nested.hpp>
 #include "support/catch.hpp"
 #include "support/temporary.hpp"
 

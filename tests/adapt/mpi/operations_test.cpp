@@ -8,10 +8,10 @@
 #include <stdexcept>
 #include <string>
 #include <vector>
-#include <cairn/core/chain.hpp>
-#include <cairn/core/operation_graph.hpp>
 #include <cairn/plan/chain/chain_planner.hpp>
 #include <cairn/plan/graph/graph_planner.hpp>
+#include <cairn/rules/chain.hpp>
+#include <cairn/rules/operation_graph.hpp>
 #include <cairn/run/chain.hpp>
 #include <cairn/run/graph.hpp>
 #include "adapt/mpi/ranks.hpp"

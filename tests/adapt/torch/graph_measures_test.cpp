@@ -12,7 +12,7 @@
 #include <cairn/adapt/torch/graph/detail/graph_measures.hpp>
 #include <cairn/adapt/torch/graph/detail/module_plans.hpp>
 #include <cairn/adapt/torch/memory/byte_meter.hpp>
-#include <cairn/core/operation_graph.hpp>
+#include <cairn/rules/operation_graph.hpp>
 
 namespace graph_measures_tests {
 

@@ -10,10 +10,10 @@
 #include <utility>
 #include <vector>
 
-#include <cairn/core/chain.hpp>
 #include <cairn/plan/chain/chain_plan.hpp>
 #include <cairn/plan/text/figure_text.hpp>
 #include <cairn/plan/text/memory_over_time.hpp>
+#include <cairn/rules/chain.hpp>
 
 #include "checks.hpp"
 #include "memory_axes.hpp"

@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include <cairn/core/operation_graph.hpp>
 #include <cairn/plan/text/figure_text.hpp>
 #include <cairn/plan/text/memory_over_time.hpp>
+#include <cairn/rules/operation_graph.hpp>
 
 #include "checks.hpp"
 #include "memory_moments.hpp"

@@ -7,7 +7,6 @@
 #include <type_traits>
 #include <utility>
 #include <cairn/adapt/ad/detail/model_call.hpp>
-#include <cairn/run/objective.hpp>
 #include <cairn/adapt/ad/params.hpp>
 #include <cairn/adapt/ad/plan_for.hpp>
 #include <cairn/adapt/ad/taped.hpp>
@@ -15,6 +14,7 @@
 #include <cairn/core/bytes.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/core/state_traits.hpp>
+#include <cairn/door/objective.hpp>
 #include <cairn/run/differentiate.hpp>
 
 namespace cairn {

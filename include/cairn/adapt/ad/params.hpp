@@ -2,7 +2,7 @@
 #pragma once
 /// \file params.hpp  The parameters of a model that are neither a value nor a class of the user's.
 #include <vector>
-#include <cairn/core/wrt.hpp>
+#include <cairn/door/wrt.hpp>
 
 namespace cairn {
 

@@ -12,10 +12,10 @@
 #include <cairn/core/bytes_of.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/core/state_traits.hpp>
-#include <cairn/core/workload.hpp>
 #include <cairn/plan/loop/detail/best_leaf.hpp>
 #include <cairn/plan/loop/detail/plan_over_leaves.hpp>
 #include <cairn/plan/loop/planned.hpp>
+#include <cairn/rules/workload.hpp>
 #include <cairn/run/probe.hpp>
 #include <cairn/schedule/budget_of.hpp>
 

@@ -13,9 +13,9 @@
 #include <cairn/adapt/ad/tape.hpp>
 #include <cairn/core/action.hpp>
 #include <cairn/core/error.hpp>
-#include <cairn/core/forms.hpp>
 #include <cairn/core/sweep_bytes.hpp>
-#include <cairn/run/objective.hpp>
+#include <cairn/door/forms.hpp>
+#include <cairn/door/objective.hpp>
 
 namespace cairn {
 namespace detail {

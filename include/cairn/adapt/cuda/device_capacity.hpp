@@ -4,8 +4,8 @@
 #include <cairn/adapt/cuda/detail/device_needs.hpp>
 #include <cairn/core/action.hpp>
 #include <cairn/core/detail/table.hpp>
-#include <cairn/core/frames_needed.hpp>
-#include <cairn/core/replay_check.hpp>
+#include <cairn/rules/frames_needed.hpp>
+#include <cairn/rules/replay_check.hpp>
 
 namespace cairn {
 

@@ -11,11 +11,11 @@
 #include <cairn/core/action.hpp>
 #include <cairn/core/bytes.hpp>
 #include <cairn/core/error.hpp>
-#include <cairn/core/frames_needed.hpp>
-#include <cairn/core/workload.hpp>
 #include <cairn/plan/loop/detail/workload.hpp>
 #include <cairn/plan/loop/planned.hpp>
 #include <cairn/plan/loop/planning_options.hpp>
+#include <cairn/rules/frames_needed.hpp>
+#include <cairn/rules/workload.hpp>
 #include <cairn/schedule/any.hpp>
 #include <cairn/schedule/hrevolve.hpp>
 #include <cairn/schedule/revolve.hpp>

@@ -14,9 +14,9 @@
 #include <cairn/adapt/cuda/runtime.hpp>
 #include <cairn/core/buffers.hpp>
 #include <cairn/core/error.hpp>
-#include <cairn/core/workload.hpp>
-#include <cairn/core/wrt.hpp>
-#include <cairn/run/detail/timings.hpp>
+#include <cairn/door/wrt.hpp>
+#include <cairn/rules/workload.hpp>
+#include <cairn/run/probe/detail/timings.hpp>
 
 namespace cairn {
 namespace detail {

@@ -2,8 +2,8 @@
 #pragma once
 /// \file graph_pays.hpp  Whether to capture a sweep into a graph: if its steps are short, and not too many.
 #include <cairn/core/action.hpp>
-#include <cairn/core/frames_needed.hpp>
-#include <cairn/core/workload.hpp>
+#include <cairn/rules/frames_needed.hpp>
+#include <cairn/rules/workload.hpp>
 
 namespace cairn {
 

@@ -21,12 +21,12 @@
 #include <cairn/core/detail/table.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/core/event.hpp>
-#include <cairn/core/replay_check.hpp>
-#include <cairn/core/wrt.hpp>
-#include <cairn/run/detail/execute.hpp>
-#include <cairn/run/detail/one_of.hpp>
-#include <cairn/run/sweep_report.hpp>
-#include <cairn/run/workspace.hpp>
+#include <cairn/door/wrt.hpp>
+#include <cairn/rules/replay_check.hpp>
+#include <cairn/run/sweep/detail/execute.hpp>
+#include <cairn/run/sweep/detail/one_of.hpp>
+#include <cairn/run/sweep/sweep_report.hpp>
+#include <cairn/run/sweep/workspace.hpp>
 #include <cairn/store/store.hpp>
 
 namespace cairn {

@@ -11,7 +11,7 @@
 #include <cairn/adapt/cuda/sweep.hpp>
 #include <cairn/core/action.hpp>
 #include <cairn/core/device_memory.hpp>
-#include <cairn/core/workload.hpp>
+#include <cairn/rules/workload.hpp>
 
 namespace cairn {
 namespace detail {

@@ -16,10 +16,10 @@
 #include <cairn/adapt/disk/reads_only.hpp>
 #include <cairn/core/bytes.hpp>
 #include <cairn/core/bytes_of.hpp>
-#include <cairn/core/frames_needed.hpp>
 #include <cairn/core/state_bytes.hpp>
 #include <cairn/core/state_traits.hpp>
-#include <cairn/core/workload.hpp>
+#include <cairn/rules/frames_needed.hpp>
+#include <cairn/rules/workload.hpp>
 #include <cairn/schedule/any.hpp>
 
 namespace cairn {

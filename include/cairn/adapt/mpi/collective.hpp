@@ -7,7 +7,8 @@
 #include <cairn/adapt/mpi/collective_error.hpp>
 #include <cairn/adapt/mpi/detail/rendezvous.hpp>
 #include <cairn/core/error.hpp>
-#include <cairn/run/adaptive.hpp>
+#include <cairn/door/detail/lending.hpp>
+#include <cairn/run/with/adaptive.hpp>
 
 namespace cairn {
 

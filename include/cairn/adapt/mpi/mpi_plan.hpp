@@ -10,11 +10,11 @@
 #include <vector>
 #include <cairn/adapt/mpi/collective.hpp>
 #include <cairn/core/bytes.hpp>
-#include <cairn/core/workload.hpp>
 #include <cairn/plan/loop/estimate.hpp>
 #include <cairn/plan/loop/plan_within.hpp>
 #include <cairn/plan/loop/planned.hpp>
 #include <cairn/plan/loop/planning_options.hpp>
+#include <cairn/rules/workload.hpp>
 
 namespace cairn {
 namespace detail {

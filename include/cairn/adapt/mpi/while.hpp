@@ -7,7 +7,7 @@
 #include <cairn/adapt/mpi/collective.hpp>
 #include <cairn/adapt/mpi/detail/extras.hpp>
 #include <cairn/adapt/mpi/loop.hpp>
-#include <cairn/core/forms.hpp>
+#include <cairn/door/forms.hpp>
 #include <cairn/run/while.hpp>
 
 namespace cairn {

@@ -21,9 +21,9 @@
 #include <cairn/adapt/nlohmann_json/detail/json_events.hpp>
 #include <cairn/adapt/nlohmann_json/detail/whole_json.hpp>
 #include <cairn/core/error.hpp>
-#include <cairn/core/operation_graph.hpp>
 #include <cairn/plan/graph/graph_plan.hpp>
 #include <cairn/plan/text/graph_words.hpp>
+#include <cairn/rules/operation_graph.hpp>
 
 namespace cairn {
 namespace detail {

@@ -9,9 +9,9 @@
 #include <type_traits>
 #include <utility>
 #include <cairn/core/byte_budget.hpp>
-#include <cairn/core/chain.hpp>
 #include <cairn/detail/linkage.hpp>
 #include <cairn/plan/block/block_plan.hpp>
+#include <cairn/rules/chain.hpp>
 
 namespace cairn {
 

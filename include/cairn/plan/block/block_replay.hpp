@@ -2,9 +2,9 @@
 #pragma once
 /// \file block_replay.hpp  A block plan as actions of a chain, so that `replay` can judge it like any other plan.
 #include <vector>
-#include <cairn/core/chain.hpp>
 #include <cairn/detail/linkage.hpp>
 #include <cairn/plan/block/block_plan.hpp>
+#include <cairn/rules/chain.hpp>
 
 namespace cairn {
 namespace detail {

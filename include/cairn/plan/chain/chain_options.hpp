@@ -3,9 +3,9 @@
 /// \file chain_options.hpp  Options of planners for chains.
 #include <cstdint>
 #include <vector>
-#include <cairn/core/chain.hpp>
 #include <cairn/plan/chain/chain_launcher.hpp>
 #include <cairn/plan/chain/chain_plan.hpp>
+#include <cairn/rules/chain.hpp>
 #include <cairn/schedule/work_limit.hpp>
 
 namespace cairn {

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cstdint>
 #include <vector>
-#include <cairn/core/chain.hpp>
 #include <cairn/plan/chain/chain_cost.hpp>
+#include <cairn/rules/chain.hpp>
 
 namespace cairn {
 

@@ -7,10 +7,10 @@
 #include <utility>
 #include <vector>
 #include <cairn/core/byte_budget.hpp>
-#include <cairn/core/chain.hpp>
 #include <cairn/detail/linkage.hpp>
 #include <cairn/plan/chain/chain_options.hpp>
 #include <cairn/plan/chain/chain_plan.hpp>
+#include <cairn/rules/chain.hpp>
 
 namespace cairn {
 namespace detail {

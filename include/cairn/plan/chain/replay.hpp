@@ -2,9 +2,9 @@
 #pragma once
 /// \file replay.hpp  Plays a plan for a chain action by action and counts its cost.
 #include <span>
-#include <cairn/core/chain.hpp>
 #include <cairn/detail/linkage.hpp>
 #include <cairn/plan/chain/chain_cost.hpp>
+#include <cairn/rules/chain.hpp>
 
 namespace cairn {
 

@@ -7,9 +7,9 @@
 #include <utility>
 #include <cairn/core/byte_budget.hpp>
 #include <cairn/core/error.hpp>
-#include <cairn/core/operation_graph.hpp>
 #include <cairn/plan/graph/graph_plan.hpp>
 #include <cairn/plan/graph/graph_planner.hpp>
+#include <cairn/rules/operation_graph.hpp>
 
 namespace cairn {
 

@@ -3,8 +3,8 @@
 /// \file graph_plan.hpp  Options of planners for graphs, and a plan for a graph with its cost.
 #include <cstdint>
 #include <vector>
-#include <cairn/core/operation_graph.hpp>
 #include <cairn/plan/graph/graph_cost.hpp>
+#include <cairn/rules/operation_graph.hpp>
 #include <cairn/schedule/work_limit.hpp>
 
 namespace cairn {

@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 #include <cairn/core/byte_budget.hpp>
-#include <cairn/core/operation_graph.hpp>
 #include <cairn/detail/linkage.hpp>
 #include <cairn/plan/graph/graph_plan.hpp>
+#include <cairn/rules/operation_graph.hpp>
 
 namespace cairn {
 namespace detail {

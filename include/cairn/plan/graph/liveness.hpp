@@ -6,8 +6,8 @@
 #include <optional>
 #include <span>
 #include <vector>
-#include <cairn/core/operation_graph.hpp>
 #include <cairn/detail/linkage.hpp>
+#include <cairn/rules/operation_graph.hpp>
 
 namespace cairn {
 

@@ -2,9 +2,9 @@
 #pragma once
 /// \file replay.hpp  Plays a plan for a graph action by action and counts its cost.
 #include <span>
-#include <cairn/core/operation_graph.hpp>
 #include <cairn/detail/linkage.hpp>
 #include <cairn/plan/graph/graph_cost.hpp>
+#include <cairn/rules/operation_graph.hpp>
 
 namespace cairn {
 

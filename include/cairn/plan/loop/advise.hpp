@@ -3,10 +3,10 @@
 /// \file advise.hpp  The cheapest plan over all planners and tiers, with the alternatives.
 #include <vector>
 #include <cairn/core/bytes.hpp>
-#include <cairn/core/workload.hpp>
 #include <cairn/detail/linkage.hpp>
 #include <cairn/plan/loop/planned.hpp>
 #include <cairn/plan/loop/planning_options.hpp>
+#include <cairn/rules/workload.hpp>
 
 namespace cairn {
 

@@ -5,15 +5,15 @@
 #include <cstdint>
 #include <limits>
 #include <cairn/core/action.hpp>
-#include <cairn/core/detail/executor_bytes.hpp>
-#include <cairn/core/detail/sweep_needs.hpp>
 #include <cairn/core/error.hpp>
-#include <cairn/core/frames_needed.hpp>
-#include <cairn/core/replay_check.hpp>
 #include <cairn/core/sweep_bytes.hpp>
 #include <cairn/plan/loop/detail/frame_counter.hpp>
 #include <cairn/plan/loop/detail/workload.hpp>
 #include <cairn/plan/loop/verify.hpp>
+#include <cairn/rules/detail/executor_bytes.hpp>
+#include <cairn/rules/detail/sweep_needs.hpp>
+#include <cairn/rules/frames_needed.hpp>
+#include <cairn/rules/replay_check.hpp>
 #include <cairn/schedule/walked_counts.hpp>
 
 namespace cairn {

@@ -4,10 +4,10 @@
 /// half and with twice the memory.
 #include <optional>
 #include <cairn/core/wide.hpp>
-#include <cairn/core/workload.hpp>
 #include <cairn/detail/linkage.hpp>
 #include <cairn/plan/loop/planned.hpp>
 #include <cairn/plan/loop/planning_options.hpp>
+#include <cairn/rules/workload.hpp>
 
 namespace cairn {
 

@@ -5,9 +5,9 @@
 #include <utility>
 #include <cairn/core/action.hpp>
 #include <cairn/core/bytes.hpp>
-#include <cairn/core/detail/most_within.hpp>
 #include <cairn/plan/loop/detail/workload.hpp>
 #include <cairn/plan/loop/estimate.hpp>
+#include <cairn/rules/detail/most_within.hpp>
 
 namespace cairn {
 

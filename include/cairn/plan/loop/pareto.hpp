@@ -3,10 +3,10 @@
 /// \file pareto.hpp  What memory buys: the plans that no other plan beats in both memory and time.
 #include <cstddef>
 #include <vector>
-#include <cairn/core/workload.hpp>
 #include <cairn/detail/linkage.hpp>
 #include <cairn/plan/loop/planned.hpp>
 #include <cairn/plan/loop/planning_options.hpp>
+#include <cairn/rules/workload.hpp>
 
 namespace cairn {
 

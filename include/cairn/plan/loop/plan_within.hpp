@@ -2,10 +2,10 @@
 #pragma once
 /// \file plan_within.hpp  From a budget in bytes to the cheapest plan that keeps everything in memory.
 #include <cairn/core/bytes.hpp>
-#include <cairn/core/workload.hpp>
 #include <cairn/detail/linkage.hpp>
 #include <cairn/plan/loop/planned.hpp>
 #include <cairn/plan/loop/planning_options.hpp>
+#include <cairn/rules/workload.hpp>
 
 namespace cairn {
 

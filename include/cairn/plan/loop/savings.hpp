@@ -7,8 +7,8 @@
 #include <vector>
 #include <cairn/core/action.hpp>
 #include <cairn/core/error.hpp>
-#include <cairn/core/frames_needed.hpp>
 #include <cairn/plan/loop/detail/workload.hpp>
+#include <cairn/rules/frames_needed.hpp>
 #include <cairn/schedule/uniform.hpp>
 
 namespace cairn {

@@ -3,9 +3,9 @@
 /// \file why_infeasible.hpp  How large a budget has to be, and what the memory is for.
 #include <optional>
 #include <cairn/core/bytes.hpp>
-#include <cairn/core/workload.hpp>
 #include <cairn/detail/linkage.hpp>
 #include <cairn/plan/loop/planned.hpp>
+#include <cairn/rules/workload.hpp>
 
 namespace cairn {
 

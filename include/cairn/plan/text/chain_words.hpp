@@ -19,8 +19,8 @@
 #include <string>
 #include <string_view>
 #include <vector>
-#include <cairn/core/chain.hpp>
 #include <cairn/detail/linkage.hpp>
+#include <cairn/rules/chain.hpp>
 
 namespace cairn {
 

@@ -14,8 +14,8 @@
 #include <string>
 #include <string_view>
 #include <vector>
-#include <cairn/core/operation_graph.hpp>
 #include <cairn/detail/linkage.hpp>
+#include <cairn/rules/operation_graph.hpp>
 
 namespace cairn {
 

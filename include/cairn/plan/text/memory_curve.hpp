@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <vector>
 #include <cairn/core/action.hpp>
-#include <cairn/core/detail/sweep_needs.hpp>
 #include <cairn/core/memory_sample.hpp>
 #include <cairn/core/sweep_bytes.hpp>
 #include <cairn/detail/linkage.hpp>
@@ -13,6 +12,7 @@
 #include <cairn/plan/loop/estimate.hpp>
 #include <cairn/plan/loop/verify.hpp>
 #include <cairn/plan/text/action_limits.hpp>
+#include <cairn/rules/detail/sweep_needs.hpp>
 
 namespace cairn {
 

@@ -5,11 +5,11 @@
 #include <cstdint>
 #include <span>
 #include <vector>
-#include <cairn/core/chain.hpp>
 #include <cairn/core/memory_sample.hpp>
-#include <cairn/core/operation_graph.hpp>
 #include <cairn/detail/linkage.hpp>
 #include <cairn/plan/chain/chain_plan.hpp>
+#include <cairn/rules/chain.hpp>
+#include <cairn/rules/operation_graph.hpp>
 
 namespace cairn {
 

@@ -10,10 +10,10 @@
 #include <utility>
 #include <vector>
 #include <cairn/core/event.hpp>
-#include <cairn/core/workload.hpp>
 #include <cairn/profile/memory_source.hpp>
 #include <cairn/profile/profile_stats.hpp>
-#include <cairn/run/detail/timings.hpp>
+#include <cairn/rules/workload.hpp>
+#include <cairn/run/probe/detail/timings.hpp>
 
 namespace cairn::detail {
 

@@ -12,9 +12,7 @@
 #include <string_view>
 #include <utility>
 #include <vector>
-#include <cairn/core/chain.hpp>
 #include <cairn/core/error.hpp>
-#include <cairn/core/operation_graph.hpp>
 #include <cairn/plan/chain/detail/chain_model.hpp>
 #include <cairn/plan/graph/detail/graph_interpreter.hpp>
 #include <cairn/plan/graph/detail/graph_model.hpp>
@@ -22,6 +20,8 @@
 #include <cairn/plan/graph/liveness.hpp>
 #include <cairn/profile/detail/node_names.hpp>
 #include <cairn/profile/profile_of.hpp>
+#include <cairn/rules/chain.hpp>
+#include <cairn/rules/operation_graph.hpp>
 
 namespace cairn {
 namespace detail {

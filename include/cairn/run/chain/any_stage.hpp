@@ -8,10 +8,10 @@
 #include <cairn/core/bytes_of.hpp>
 #include <cairn/core/detail/compiler.hpp>
 #include <cairn/core/detail/owned.hpp>
-#include <cairn/core/detail/stage_checks.hpp>
-#include <cairn/core/detail/stage_signature.hpp>
-#include <cairn/core/stage_value.hpp>
-#include <cairn/core/wrt.hpp>
+#include <cairn/door/detail/stage_checks.hpp>
+#include <cairn/door/detail/stage_signature.hpp>
+#include <cairn/door/stage_value.hpp>
+#include <cairn/door/wrt.hpp>
 #include <cairn/run/chain/detail/call.hpp>
 #include <cairn/run/chain/detail/stage_with_params.hpp>
 

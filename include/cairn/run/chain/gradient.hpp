@@ -4,10 +4,10 @@
 /// <cairn/cairn.hpp>.
 #include <type_traits>
 #include <utility>
-#include <cairn/core/chain.hpp>
-#include <cairn/core/detail/stage_checks.hpp>
 #include <cairn/core/event.hpp>
-#include <cairn/core/stage.hpp>
+#include <cairn/door/detail/stage_checks.hpp>
+#include <cairn/door/stage.hpp>
+#include <cairn/rules/chain.hpp>
 #include <cairn/run/chain/any_stage.hpp>
 #include <cairn/run/chain/detail/checks.hpp>
 #include <cairn/run/chain/detail/replay.hpp>
@@ -15,11 +15,11 @@
 #include <cairn/run/chain/detail/sweep.hpp>
 #include <cairn/run/chain/detail/with_params.hpp>
 #include <cairn/run/chain/store.hpp>
-#include <cairn/run/detail/action_range.hpp>
-#include <cairn/run/detail/given_parts.hpp>
-#include <cairn/run/detail/one_of.hpp>
-#include <cairn/run/detail/loop_adjoint.hpp>
-#include <cairn/run/sweep_report.hpp>
+#include <cairn/run/form/detail/loop_adjoint.hpp>
+#include <cairn/run/sweep/detail/action_range.hpp>
+#include <cairn/run/sweep/detail/given_parts.hpp>
+#include <cairn/run/sweep/detail/one_of.hpp>
+#include <cairn/run/sweep/sweep_report.hpp>
 
 namespace cairn {
 namespace detail {

@@ -7,7 +7,7 @@
 #include <cairn/core/action.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/core/state_traits.hpp>
-#include <cairn/run/detail/frames.hpp>
+#include <cairn/run/sweep/detail/frames.hpp>
 #include <cairn/store/store.hpp>
 
 namespace cairn {

@@ -9,15 +9,15 @@
 #include <utility>
 #include <vector>
 #include <cairn/core/bytes_of.hpp>
-#include <cairn/core/chain.hpp>
 #include <cairn/core/detail/lesser.hpp>
-#include <cairn/core/detail/stage_checks.hpp>
 #include <cairn/core/error.hpp>
+#include <cairn/door/detail/stage_checks.hpp>
+#include <cairn/rules/chain.hpp>
 #include <cairn/run/chain/detail/checks.hpp>
-#include <cairn/run/chain/detail/with_params.hpp>
 #include <cairn/run/chain/detail/sweep.hpp>
-#include <cairn/run/detail/short_calls.hpp>
-#include <cairn/run/detail/timings.hpp>
+#include <cairn/run/chain/detail/with_params.hpp>
+#include <cairn/run/probe/detail/short_calls.hpp>
+#include <cairn/run/probe/detail/timings.hpp>
 
 namespace cairn {
 namespace detail {

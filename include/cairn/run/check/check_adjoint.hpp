@@ -4,8 +4,8 @@
 /// <cairn/cairn.hpp>.
 #include <type_traits>
 #include <utility>
-#include <cairn/core/detail/checks.hpp>
 #include <cairn/core/error.hpp>
+#include <cairn/door/detail/checks.hpp>
 #include <cairn/run/check/check_gradient.hpp>
 #include <cairn/run/check/check_options.hpp>
 #include <cairn/run/check/detail/adjoint_check.hpp>

@@ -6,6 +6,7 @@
 #include <utility>
 #include <cairn/core/detail/user_values.hpp>
 #include <cairn/detail/linkage.hpp>
+#include <cairn/door/detail/lending.hpp>
 #include <cairn/run/check/detail/differentiated.hpp>
 #include <cairn/run/check/detail/number_runs.hpp>
 #include <cairn/run/check/report.hpp>

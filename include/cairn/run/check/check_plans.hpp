@@ -6,12 +6,12 @@
 #include <cstdint>
 #include <type_traits>
 #include <utility>
-#include <cairn/core/detail/checks.hpp>
 #include <cairn/core/detail/first_difference.hpp>
 #include <cairn/core/detail/state_hash.hpp>
 #include <cairn/core/detail/text.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/detail/linkage.hpp>
+#include <cairn/door/detail/checks.hpp>
 #include <cairn/run/gradient.hpp>
 #include <cairn/schedule/any.hpp>
 #include <cairn/schedule/leaves.hpp>

@@ -5,7 +5,7 @@
 #include <type_traits>
 #include <utility>
 #include <cairn/core/error.hpp>
-#include <cairn/core/stage_value.hpp>
+#include <cairn/door/stage_value.hpp>
 
 namespace cairn {
 namespace detail {

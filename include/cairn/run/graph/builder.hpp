@@ -7,11 +7,11 @@
 #include <type_traits>
 #include <utility>
 #include <vector>
-#include <cairn/core/detail/refused.hpp>
 #include <cairn/core/error.hpp>
-#include <cairn/core/operation_graph.hpp>
-#include <cairn/core/stage_value.hpp>
 #include <cairn/core/state_traits.hpp>
+#include <cairn/door/detail/refused.hpp>
+#include <cairn/door/stage_value.hpp>
+#include <cairn/rules/operation_graph.hpp>
 #include <cairn/run/graph/detail/node.hpp>
 #include <cairn/run/graph/value.hpp>
 

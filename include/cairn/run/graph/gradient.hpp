@@ -8,16 +8,15 @@
 #include <type_traits>
 #include <utility>
 #include <vector>
-#include <cairn/core/detail/graph_walk.hpp>
+#include <cairn/core/detail/in_use.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/core/event.hpp>
-#include <cairn/core/operation_graph.hpp>
-#include <cairn/core/replay_check.hpp>
-#include <cairn/core/stage_value.hpp>
-#include <cairn/core/wrt.hpp>
-#include <cairn/run/detail/action_range.hpp>
-#include <cairn/core/detail/in_use.hpp>
-#include <cairn/run/detail/one_of.hpp>
+#include <cairn/door/stage_value.hpp>
+#include <cairn/door/wrt.hpp>
+#include <cairn/door/wrt.hpp>
+#include <cairn/rules/detail/graph_walk.hpp>
+#include <cairn/rules/operation_graph.hpp>
+#include <cairn/rules/replay_check.hpp>
 #include <cairn/run/graph/builder.hpp>
 #include <cairn/run/graph/detail/given.hpp>
 #include <cairn/run/graph/detail/memory.hpp>
@@ -25,10 +24,11 @@
 #include <cairn/run/graph/probe.hpp>
 #include <cairn/run/graph/value.hpp>
 #include <cairn/run/graph/workspace.hpp>
-#include <cairn/core/wrt.hpp>
-#include <cairn/run/sweep_failure.hpp>
-#include <cairn/run/sweep_report.hpp>
-#include <cairn/run/sweep_report.hpp>
+#include <cairn/run/sweep/detail/action_range.hpp>
+#include <cairn/run/sweep/detail/one_of.hpp>
+#include <cairn/run/sweep/sweep_failure.hpp>
+#include <cairn/run/sweep/sweep_report.hpp>
+#include <cairn/run/sweep/sweep_report.hpp>
 
 namespace cairn {
 namespace detail {

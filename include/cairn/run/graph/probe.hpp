@@ -4,17 +4,17 @@
 #include <cstddef>
 #include <cstdint>
 #include <vector>
-#include <cairn/core/detail/graph_segments.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/core/event.hpp>
-#include <cairn/core/operation_graph.hpp>
-#include <cairn/run/detail/timings.hpp>
+#include <cairn/rules/detail/graph_segments.hpp>
+#include <cairn/rules/operation_graph.hpp>
 #include <cairn/run/graph/builder.hpp>
 #include <cairn/run/graph/detail/memory.hpp>
 #include <cairn/run/graph/detail/replay.hpp>
 #include <cairn/run/graph/detail/storage.hpp>
 #include <cairn/run/graph/detail/sweep.hpp>
 #include <cairn/run/graph/value.hpp>
+#include <cairn/run/probe/detail/timings.hpp>
 
 namespace cairn {
 namespace detail {

@@ -9,7 +9,7 @@
 #include <cairn/core/detail/compiler.hpp>
 #include <cairn/core/detail/user_values.hpp>
 #include <cairn/core/error.hpp>
-#include <cairn/core/stage_value.hpp>
+#include <cairn/door/stage_value.hpp>
 #include <cairn/run/graph/adjoint.hpp>
 
 namespace cairn {

@@ -19,7 +19,7 @@
 #include <cairn/core/error.hpp>
 #include <cairn/core/state_traits.hpp>
 #include <cairn/core/wide.hpp>
-#include <cairn/run/detail/cached_object.hpp>
+#include <cairn/run/sweep/detail/cached_object.hpp>
 
 namespace cairn::detail {
 

@@ -7,12 +7,12 @@
 #include <cairn/adapt/cuda/runtime.hpp>
 #include <cairn/core/action.hpp>
 #include <cairn/core/buffers.hpp>
-#include <cairn/core/detail/callable.hpp>
-#include <cairn/core/detail/signature.hpp>
 #include <cairn/core/detail/state_hash.hpp>
-#include <cairn/core/detail/step_shape.hpp>
-#include <cairn/core/frames_needed.hpp>
-#include <cairn/core/wrt.hpp>
+#include <cairn/door/detail/callable.hpp>
+#include <cairn/door/detail/signature.hpp>
+#include <cairn/door/detail/step_shape.hpp>
+#include <cairn/door/wrt.hpp>
+#include <cairn/rules/frames_needed.hpp>
 
 namespace cairn::detail {
 

@@ -6,8 +6,8 @@
 #include <cairn/core/action.hpp>
 #include <cairn/core/detail/table.hpp>
 #include <cairn/core/error.hpp>
-#include <cairn/core/frames_needed.hpp>
-#include <cairn/core/replay_check.hpp>
+#include <cairn/rules/frames_needed.hpp>
+#include <cairn/rules/replay_check.hpp>
 
 namespace cairn::detail {
 

@@ -2,7 +2,7 @@
 #pragma once
 /// \file frames_held.hpp  How many frames of a device a schedule holds during each action.
 #include <cairn/core/action.hpp>
-#include <cairn/core/frames_needed.hpp>
+#include <cairn/rules/frames_needed.hpp>
 
 namespace cairn::detail {
 

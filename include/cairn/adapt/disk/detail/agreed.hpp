@@ -18,7 +18,7 @@
 #include <cairn/adapt/disk/disk_options.hpp>
 #include <cairn/core/action.hpp>
 #include <cairn/core/error.hpp>
-#include <cairn/run/detail/kept_together.hpp>
+#include <cairn/run/sweep/detail/kept_together.hpp>
 
 namespace cairn::detail {
 

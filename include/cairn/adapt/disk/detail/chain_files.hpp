@@ -10,11 +10,11 @@
 #include <cairn/adapt/disk/detail/run_folder.hpp>
 #include <cairn/adapt/disk/detail/run_journal.hpp>
 #include <cairn/core/action.hpp>
-#include <cairn/core/chain.hpp>
-#include <cairn/core/detail/chain_walk.hpp>
 #include <cairn/core/detail/state_hash.hpp>
 #include <cairn/core/detail/table.hpp>
 #include <cairn/core/state_bytes.hpp>
+#include <cairn/rules/chain.hpp>
+#include <cairn/rules/detail/chain_walk.hpp>
 #include <cairn/run/chain/detail/sweep.hpp>
 #include <cairn/store/store.hpp>
 

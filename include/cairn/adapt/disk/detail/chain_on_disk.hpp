@@ -18,11 +18,11 @@
 #include <cairn/adapt/disk/detail/run_folder.hpp>
 #include <cairn/adapt/disk/detail/run_journal.hpp>
 #include <cairn/adapt/disk/disk_options.hpp>
-#include <cairn/core/detail/chain_walk.hpp>
 #include <cairn/core/state_traits.hpp>
+#include <cairn/rules/detail/chain_walk.hpp>
 #include <cairn/run/chain/detail/checks.hpp>
-#include <cairn/run/detail/action_range.hpp>
-#include <cairn/run/sweep_failure.hpp>
+#include <cairn/run/sweep/detail/action_range.hpp>
+#include <cairn/run/sweep/sweep_failure.hpp>
 
 namespace cairn::detail {
 

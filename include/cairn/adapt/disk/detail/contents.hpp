@@ -11,11 +11,11 @@
 #include <cairn/adapt/disk/detail/file_head.hpp>
 #include <cairn/adapt/disk/detail/state_file.hpp>
 #include <cairn/core/detail/kept_as.hpp>
-#include <cairn/core/forms.hpp>
-#include <cairn/core/recorded.hpp>
-#include <cairn/core/stage.hpp>
 #include <cairn/core/state_bytes.hpp>
-#include <cairn/run/model.hpp>
+#include <cairn/door/forms.hpp>
+#include <cairn/door/model.hpp>
+#include <cairn/door/recorded.hpp>
+#include <cairn/door/stage.hpp>
 #include <cairn/schedule/detail/plan_numbers.hpp>
 
 namespace cairn::detail {

@@ -12,11 +12,11 @@
 #include <cairn/adapt/disk/detail/run_name.hpp>
 #include <cairn/adapt/disk/detail/trust.hpp>
 #include <cairn/core/action.hpp>
-#include <cairn/core/stage.hpp>
 #include <cairn/core/state_bytes.hpp>
+#include <cairn/door/stage.hpp>
 #include <cairn/run/chain/detail/checks.hpp>
 #include <cairn/run/chain/detail/with_params.hpp>
-#include <cairn/run/detail/action_range.hpp>
+#include <cairn/run/sweep/detail/action_range.hpp>
 
 namespace cairn::detail {
 

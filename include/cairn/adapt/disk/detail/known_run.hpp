@@ -16,11 +16,11 @@
 #include <cairn/core/detail/user_values.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/core/state_bytes.hpp>
-#include <cairn/run/detail/advanced_copy.hpp>
-#include <cairn/run/detail/given_parts.hpp>
+#include <cairn/door/model.hpp>
+#include <cairn/door/objective.hpp>
 #include <cairn/run/gradient.hpp>
-#include <cairn/run/model.hpp>
-#include <cairn/run/objective.hpp>
+#include <cairn/run/sweep/detail/advanced_copy.hpp>
+#include <cairn/run/sweep/detail/given_parts.hpp>
 #include <cairn/schedule/detail/plan_numbers.hpp>
 
 namespace cairn::detail {

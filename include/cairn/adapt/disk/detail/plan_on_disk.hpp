@@ -8,11 +8,11 @@
 #include <cairn/adapt/disk/detail/file_head.hpp>
 #include <cairn/core/action.hpp>
 #include <cairn/core/bytes.hpp>
-#include <cairn/core/detail/most_within.hpp>
 #include <cairn/core/error.hpp>
-#include <cairn/core/frames_needed.hpp>
-#include <cairn/core/replay_check.hpp>
 #include <cairn/core/wide.hpp>
+#include <cairn/rules/detail/most_within.hpp>
+#include <cairn/rules/frames_needed.hpp>
+#include <cairn/rules/replay_check.hpp>
 #include <cairn/schedule/any.hpp>
 #include <cairn/schedule/leaves.hpp>
 #include <cairn/schedule/revolve.hpp>

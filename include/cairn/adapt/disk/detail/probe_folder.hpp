@@ -19,8 +19,8 @@
 #include <cairn/core/detail/state_hash.hpp>
 #include <cairn/core/state_bytes.hpp>
 #include <cairn/core/state_traits.hpp>
-#include <cairn/core/workload.hpp>
-#include <cairn/run/detail/come_back.hpp>
+#include <cairn/rules/workload.hpp>
+#include <cairn/run/sweep/detail/come_back.hpp>
 
 namespace cairn::detail {
 

@@ -11,8 +11,8 @@
 #include <type_traits>
 #include <utility>
 #include <vector>
-#include <cairn/adapt/disk/detail/choice_file.hpp>
 #include <cairn/adapt/disk/detail/agreed.hpp>
+#include <cairn/adapt/disk/detail/choice_file.hpp>
 #include <cairn/adapt/disk/detail/run_folder.hpp>
 #include <cairn/adapt/disk/detail/run_name.hpp>
 #include <cairn/adapt/disk/detail/run_sums.hpp>
@@ -21,13 +21,13 @@
 #include <cairn/core/detail/state_hash.hpp>
 #include <cairn/core/detail/user_values.hpp>
 #include <cairn/core/error.hpp>
-#include <cairn/core/forms.hpp>
-#include <cairn/core/library_bar.hpp>
 #include <cairn/core/state_bytes.hpp>
 #include <cairn/core/state_traits.hpp>
-#include <cairn/run/detail/advanced_copy.hpp>
-#include <cairn/run/detail/come_back.hpp>
-#include <cairn/run/detail/given_parts.hpp>
+#include <cairn/door/forms.hpp>
+#include <cairn/door/library_bar.hpp>
+#include <cairn/run/sweep/detail/advanced_copy.hpp>
+#include <cairn/run/sweep/detail/come_back.hpp>
+#include <cairn/run/sweep/detail/given_parts.hpp>
 
 namespace cairn::detail {
 

@@ -8,7 +8,7 @@
 #include <cairn/adapt/disk/detail/state_file.hpp>
 #include <cairn/core/detail/user_values.hpp>
 #include <cairn/core/state_traits.hpp>
-#include <cairn/run/detail/given_parts.hpp>
+#include <cairn/run/sweep/detail/given_parts.hpp>
 
 namespace cairn::detail {
 

@@ -7,8 +7,8 @@
 #include <cairn/adapt/mpi/detail/agreement.hpp>
 #include <cairn/adapt/mpi/detail/rendezvous.hpp>
 #include <cairn/core/event.hpp>
-#include <cairn/run/detail/kept_together.hpp>
-#include <cairn/run/detail/one_of.hpp>
+#include <cairn/run/sweep/detail/kept_together.hpp>
+#include <cairn/run/sweep/detail/one_of.hpp>
 
 namespace cairn::detail {
 

@@ -15,8 +15,8 @@
 #include <vector>
 #include <cairn/adapt/mpi/collective_error.hpp>
 #include <cairn/adapt/mpi/detail/team.hpp>
-#include <cairn/run/detail/action_range.hpp>
 #include <cairn/run/gradient.hpp>
+#include <cairn/run/sweep/detail/action_range.hpp>
 #include <cairn/run/while.hpp>
 #include <cairn/schedule/fingerprint.hpp>
 #include <cairn/schedule/work_limit.hpp>

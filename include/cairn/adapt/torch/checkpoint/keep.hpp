@@ -13,7 +13,7 @@
 #include <cairn/adapt/torch/checkpoint/detail/tensor_stage.hpp>
 #include <cairn/adapt/torch/state/detail/rng_autocast.hpp>
 #include <cairn/adapt/torch/state/tensor_state.hpp>
-#include <cairn/core/detail/refused.hpp>
+#include <cairn/door/detail/refused.hpp>
 
 namespace cairn::libtorch {
 namespace detail {

@@ -24,7 +24,7 @@
 #include <cairn/adapt/torch/state/determinism.hpp>
 #include <cairn/adapt/torch/state/rng.hpp>
 #include <cairn/adapt/torch/state/tensor_state.hpp>
-#include <cairn/core/detail/refused.hpp>
+#include <cairn/door/detail/refused.hpp>
 
 namespace cairn::libtorch {
 

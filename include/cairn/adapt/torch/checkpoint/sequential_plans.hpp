@@ -6,7 +6,7 @@
 #include <cairn/adapt/torch/checkpoint/detail/sequential_plan.hpp>
 #include <cairn/adapt/torch/state/detail/plan_key.hpp>
 #include <cairn/adapt/torch/state/detail/plan_store.hpp>
-#include <cairn/core/chain.hpp>
+#include <cairn/rules/chain.hpp>
 
 namespace cairn::libtorch {
 namespace detail {

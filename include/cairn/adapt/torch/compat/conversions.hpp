@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 #include <ATen/ATen.h>
-#include <cairn/core/detail/refused.hpp>
 #include <cairn/core/error.hpp>
+#include <cairn/door/detail/refused.hpp>
 
 namespace cairn::libtorch {
 namespace detail {

@@ -22,10 +22,10 @@
 #include <torch/nn/modules/container/sequential.h>
 #include <torch/nn/pimpl.h>
 #include <cairn/adapt/torch/checkpoint/detail/chain_frame.hpp>
+#include <cairn/adapt/torch/checkpoint/detail/region_call.hpp>
 #include <cairn/adapt/torch/checkpoint/detail/saved_hooks.hpp>
 #include <cairn/adapt/torch/checkpoint/detail/sequential_plan.hpp>
 #include <cairn/adapt/torch/checkpoint/sequential.hpp>
-#include <cairn/adapt/torch/checkpoint/detail/region_call.hpp>
 #include <cairn/adapt/torch/compat/detail/block_teller.hpp>
 #include <cairn/adapt/torch/compat/detail/hc_model.hpp>
 #include <cairn/adapt/torch/compat/hc_config.hpp>
@@ -38,10 +38,10 @@
 #include <cairn/adapt/torch/state/detail/device_choice.hpp>
 #include <cairn/core/byte_budget.hpp>
 #include <cairn/core/bytes.hpp>
-#include <cairn/core/chain.hpp>
 #include <cairn/core/error.hpp>
-#include <cairn/core/operation_graph.hpp>
 #include <cairn/plan/block/block_plan.hpp>
+#include <cairn/rules/chain.hpp>
+#include <cairn/rules/operation_graph.hpp>
 #include <cairn/run/block_executor.hpp>
 
 namespace cairn::libtorch {

@@ -4,8 +4,8 @@
 #include <cairn/language.hpp>  // first: an older language gets its message
 #include <cstdint>
 #include <string>
-#include <cairn/core/operation_graph.hpp>
 #include <cairn/plan/graph/graph_plan.hpp>
+#include <cairn/rules/operation_graph.hpp>
 
 namespace cairn::libtorch {
 

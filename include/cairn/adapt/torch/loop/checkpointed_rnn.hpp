@@ -35,9 +35,9 @@
 #include <cairn/adapt/torch/state/detail/device_choice.hpp>
 #include <cairn/adapt/torch/state/tensor_state.hpp>
 #include <cairn/core/bytes.hpp>
-#include <cairn/core/detail/refused.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/core/wide.hpp>
+#include <cairn/door/detail/refused.hpp>
 
 namespace cairn::libtorch {
 namespace detail {

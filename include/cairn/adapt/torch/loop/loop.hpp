@@ -21,8 +21,8 @@
 #include <cairn/adapt/torch/loop/loop_plan.hpp>
 #include <cairn/adapt/torch/state/tensor_state.hpp>
 #include <cairn/core/action.hpp>
-#include <cairn/core/detail/refused.hpp>
 #include <cairn/core/error.hpp>
+#include <cairn/door/detail/refused.hpp>
 
 /// The LibTorch adapter: loops as one autograd node, checkpointed regions and Sequentials, traced models, profiles.
 /// `cairn/adapt/torch.hpp` includes loops, regions and Sequentials.

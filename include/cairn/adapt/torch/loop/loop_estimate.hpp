@@ -17,8 +17,8 @@
 #include <cairn/adapt/torch/loop/step_stats.hpp>
 #include <cairn/core/action.hpp>
 #include <cairn/core/bytes.hpp>
-#include <cairn/core/detail/refused.hpp>
 #include <cairn/core/wide.hpp>
+#include <cairn/door/detail/refused.hpp>
 
 namespace cairn::libtorch {
 

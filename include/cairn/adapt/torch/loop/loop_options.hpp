@@ -21,7 +21,7 @@
 #include <cairn/core/bytes.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/core/event.hpp>
-#include <cairn/core/replay_check.hpp>
+#include <cairn/rules/replay_check.hpp>
 #include <cairn/schedule/any.hpp>
 
 namespace cairn::libtorch {

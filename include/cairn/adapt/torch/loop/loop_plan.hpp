@@ -5,9 +5,9 @@
 #include <optional>
 #include <cairn/adapt/torch/loop/loop_costs.hpp>
 #include <cairn/adapt/torch/loop/loop_options.hpp>
-#include <cairn/core/detail/most_within.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/plan/loop/verified.hpp>
+#include <cairn/rules/detail/most_within.hpp>
 #include <cairn/schedule/binomial.hpp>
 #include <cairn/schedule/detail/leaves_in.hpp>
 #include <cairn/schedule/leaves.hpp>

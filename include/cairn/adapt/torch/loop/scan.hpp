@@ -23,8 +23,8 @@
 #include <cairn/adapt/torch/loop/tensor_sequence.hpp>
 #include <cairn/adapt/torch/state/tensor_state.hpp>
 #include <cairn/core/action.hpp>
-#include <cairn/core/detail/refused.hpp>
 #include <cairn/core/error.hpp>
+#include <cairn/door/detail/refused.hpp>
 
 namespace cairn::libtorch {
 namespace detail {

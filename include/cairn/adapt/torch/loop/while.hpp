@@ -22,8 +22,8 @@
 #include <cairn/adapt/torch/state/detail/rng_autocast.hpp>
 #include <cairn/adapt/torch/state/tensor_state.hpp>
 #include <cairn/core/action.hpp>
-#include <cairn/core/detail/refused.hpp>
 #include <cairn/core/error.hpp>
+#include <cairn/door/detail/refused.hpp>
 #include <cairn/schedule/online.hpp>
 
 namespace cairn::libtorch {

@@ -27,11 +27,11 @@
 #include <cairn/adapt/torch/state/rng.hpp>
 #include <cairn/adapt/torch/state/tensor_state.hpp>
 #include <cairn/core/error.hpp>
-#include <cairn/core/operation_graph.hpp>
 #include <cairn/plan/graph/graph_plan.hpp>
 #include <cairn/plan/graph/replay.hpp>
 #include <cairn/profile/profile_of.hpp>
 #include <cairn/profile/profiled_sweep.hpp>
+#include <cairn/rules/operation_graph.hpp>
 
 namespace cairn::libtorch {
 

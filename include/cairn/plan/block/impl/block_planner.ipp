@@ -2,7 +2,6 @@
 #pragma once
 #include <algorithm>
 #include <cstdint>
-#include <cairn/core/chain.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/plan/block/block_plan.hpp>
 #include <cairn/plan/block/block_planner.hpp>
@@ -13,6 +12,7 @@
 #include <cairn/plan/chain/detail/chain_interpreter.hpp>
 #include <cairn/plan/chain/detail/chain_model.hpp>
 #include <cairn/plan/chain/detail/lower_bounds.hpp>
+#include <cairn/rules/chain.hpp>
 
 namespace cairn {
 namespace detail {

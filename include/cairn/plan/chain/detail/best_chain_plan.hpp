@@ -7,12 +7,12 @@
 #include <optional>
 #include <utility>
 #include <vector>
-#include <cairn/core/chain.hpp>
 #include <cairn/plan/chain/chain_options.hpp>
 #include <cairn/plan/chain/chain_plan.hpp>
 #include <cairn/plan/chain/detail/chain_interpreter.hpp>
 #include <cairn/plan/chain/detail/chain_model.hpp>
 #include <cairn/plan/chain/detail/lower_bounds.hpp>
+#include <cairn/rules/chain.hpp>
 #include <cairn/schedule/work_limit.hpp>
 
 namespace cairn::detail {

@@ -7,11 +7,11 @@
 #include <cstdint>
 #include <span>
 #include <vector>
-#include <cairn/core/chain.hpp>
-#include <cairn/core/detail/chain_walk.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/plan/chain/chain_cost.hpp>
 #include <cairn/plan/chain/detail/chain_model.hpp>
+#include <cairn/rules/chain.hpp>
+#include <cairn/rules/detail/chain_walk.hpp>
 
 namespace cairn::detail {
 

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <optional>
 #include <utility>
-#include <cairn/core/chain.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/plan/chain/chain_options.hpp>
 #include <cairn/plan/chain/detail/best_chain_plan.hpp>
@@ -20,6 +19,7 @@
 #include <cairn/plan/chain/detail/slot_table.hpp>
 #include <cairn/plan/chain/detail/tiers.hpp>
 #include <cairn/plan/chain/detail/uniform_chain.hpp>
+#include <cairn/rules/chain.hpp>
 #include <cairn/schedule/work_limit.hpp>
 
 namespace cairn::detail {

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <cairn/core/chain.hpp>
+#include <cairn/rules/chain.hpp>
 #include <cairn/schedule/detail/value_list.hpp>
 
 namespace cairn::detail {

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <optional>
 #include <utility>
-#include <cairn/core/chain.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/plan/chain/chain_options.hpp>
 #include <cairn/plan/chain/chain_plan.hpp>
@@ -15,6 +14,7 @@
 #include <cairn/plan/chain/detail/chain_model.hpp>
 #include <cairn/plan/chain/detail/lower_bounds.hpp>
 #include <cairn/plan/chain/detail/stage_classes.hpp>
+#include <cairn/rules/chain.hpp>
 #include <cairn/schedule/detail/value_list.hpp>
 #include <cairn/schedule/work_limit.hpp>
 

@@ -9,11 +9,11 @@
 #include <tuple>
 #include <utility>
 #include <vector>
-#include <cairn/core/chain.hpp>
 #include <cairn/core/detail/compiler.hpp>
 #include <cairn/plan/chain/detail/chain_interpreter.hpp>
 #include <cairn/plan/chain/detail/chain_model.hpp>
 #include <cairn/plan/chain/detail/segments.hpp>
+#include <cairn/rules/chain.hpp>
 #include <cairn/schedule/detail/value_list.hpp>
 #include <cairn/schedule/work_limit.hpp>
 

@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <vector>
-#include <cairn/core/chain.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/plan/chain/detail/chain_interpreter.hpp>
 #include <cairn/plan/chain/detail/chain_model.hpp>
@@ -14,6 +13,7 @@
 #include <cairn/plan/chain/detail/segment_filler.hpp>
 #include <cairn/plan/chain/detail/segment_rows.hpp>
 #include <cairn/plan/chain/detail/slot_division.hpp>
+#include <cairn/rules/chain.hpp>
 #include <cairn/schedule/work_limit.hpp>
 
 namespace cairn::detail {

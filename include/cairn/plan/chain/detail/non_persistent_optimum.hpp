@@ -8,9 +8,9 @@
 #include <limits>
 #include <optional>
 #include <vector>
-#include <cairn/core/chain.hpp>
 #include <cairn/plan/chain/detail/chain_model.hpp>
 #include <cairn/plan/chain/detail/non_persistent_rules.hpp>
+#include <cairn/rules/chain.hpp>
 #include <cairn/schedule/detail/value_list.hpp>
 #include <cairn/schedule/work_limit.hpp>
 

@@ -8,9 +8,9 @@
 #include <cstdint>
 #include <utility>
 #include <vector>
-#include <cairn/core/chain.hpp>
 #include <cairn/plan/chain/detail/chain_model.hpp>
 #include <cairn/plan/chain/detail/segments.hpp>
+#include <cairn/rules/chain.hpp>
 #include <cairn/schedule/detail/value_list.hpp>
 
 namespace cairn::detail {

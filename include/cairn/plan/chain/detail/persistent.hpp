@@ -8,13 +8,13 @@
 #include <optional>
 #include <utility>
 #include <vector>
-#include <cairn/core/chain.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/plan/chain/detail/chain_model.hpp>
 #include <cairn/plan/chain/detail/persistent_plan.hpp>
 #include <cairn/plan/chain/detail/plateaus.hpp>
 #include <cairn/plan/chain/detail/slot_table.hpp>
 #include <cairn/plan/chain/detail/sub_chains.hpp>
+#include <cairn/rules/chain.hpp>
 #include <cairn/schedule/detail/value_list.hpp>
 #include <cairn/schedule/work_limit.hpp>
 

@@ -3,8 +3,8 @@
 /// \file persistent_plan.hpp  Writes plans that keep a state until all stages after it are reversed.
 #include <cstdint>
 #include <vector>
-#include <cairn/core/chain.hpp>
 #include <cairn/plan/chain/detail/segments.hpp>
+#include <cairn/rules/chain.hpp>
 #include <cairn/schedule/detail/value_list.hpp>
 
 namespace cairn::detail {

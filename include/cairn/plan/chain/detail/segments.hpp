@@ -5,8 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <vector>
-#include <cairn/core/chain.hpp>
 #include <cairn/plan/chain/detail/chain_model.hpp>
+#include <cairn/rules/chain.hpp>
 #include <cairn/schedule/detail/value_list.hpp>
 
 namespace cairn::detail {

@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <numeric>
 #include <vector>
-#include <cairn/core/chain.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/plan/chain/chain_launcher.hpp>
 #include <cairn/plan/chain/detail/chain_model.hpp>
@@ -17,6 +16,7 @@
 #include <cairn/plan/chain/detail/slot_filler.hpp>
 #include <cairn/plan/chain/detail/slot_kernel.hpp>
 #include <cairn/plan/chain/detail/slot_rows.hpp>
+#include <cairn/rules/chain.hpp>
 #include <cairn/schedule/detail/value_list.hpp>
 #include <cairn/schedule/work_limit.hpp>
 

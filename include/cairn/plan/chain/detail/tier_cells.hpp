@@ -7,9 +7,9 @@
 #include <numeric>
 #include <utility>
 #include <vector>
-#include <cairn/core/chain.hpp>
 #include <cairn/plan/chain/detail/chain_model.hpp>
 #include <cairn/plan/chain/detail/slot_division.hpp>
+#include <cairn/rules/chain.hpp>
 #include <cairn/schedule/detail/value_list.hpp>
 
 namespace cairn::detail {

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <utility>
 #include <vector>
-#include <cairn/core/chain.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/core/wide.hpp>
 #include <cairn/plan/chain/detail/chain_interpreter.hpp>
@@ -15,6 +14,7 @@
 #include <cairn/plan/chain/detail/segments.hpp>
 #include <cairn/plan/chain/detail/slot_division.hpp>
 #include <cairn/plan/chain/detail/tier_cells.hpp>
+#include <cairn/rules/chain.hpp>
 #include <cairn/schedule/detail/value_list.hpp>
 #include <cairn/schedule/work_limit.hpp>
 

@@ -7,10 +7,10 @@
 #include <optional>
 #include <utility>
 #include <vector>
-#include <cairn/core/chain.hpp>
 #include <cairn/core/wide.hpp>
 #include <cairn/plan/chain/detail/chain_model.hpp>
 #include <cairn/plan/chain/detail/segments.hpp>
+#include <cairn/rules/chain.hpp>
 #include <cairn/schedule/detail/value_list.hpp>
 
 namespace cairn::detail {

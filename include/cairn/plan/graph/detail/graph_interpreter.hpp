@@ -8,9 +8,9 @@
 #include <span>
 #include <vector>
 #include <cairn/core/action.hpp>
-#include <cairn/core/detail/graph_walk.hpp>
 #include <cairn/plan/graph/detail/graph_model.hpp>
 #include <cairn/plan/graph/graph_cost.hpp>
+#include <cairn/rules/detail/graph_walk.hpp>
 
 namespace cairn::detail {
 

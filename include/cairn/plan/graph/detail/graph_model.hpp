@@ -6,8 +6,8 @@
 #include <limits>
 #include <numeric>
 #include <vector>
-#include <cairn/core/detail/graph_walk.hpp>
-#include <cairn/core/operation_graph.hpp>
+#include <cairn/rules/detail/graph_walk.hpp>
+#include <cairn/rules/operation_graph.hpp>
 
 namespace cairn::detail {
 

@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 #include <cairn/core/error.hpp>
-#include <cairn/core/operation_graph.hpp>
 #include <cairn/plan/graph/detail/block_search.hpp>
 #include <cairn/plan/graph/detail/exact_search.hpp>
 #include <cairn/plan/graph/detail/graph_interpreter.hpp>
@@ -19,6 +18,7 @@
 #include <cairn/plan/graph/detail/run_order.hpp>
 #include <cairn/plan/graph/detail/run_search.hpp>
 #include <cairn/plan/graph/graph_plan.hpp>
+#include <cairn/rules/operation_graph.hpp>
 #include <cairn/schedule/work_limit.hpp>
 
 namespace cairn::detail {

@@ -5,8 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <vector>
-#include <cairn/core/operation_graph.hpp>
 #include <cairn/plan/graph/detail/graph_model.hpp>
+#include <cairn/rules/operation_graph.hpp>
 
 namespace cairn::detail {
 

@@ -4,10 +4,10 @@
 #include <optional>
 #include <utility>
 #include <cairn/core/action.hpp>
-#include <cairn/core/detail/leaf_bytes.hpp>
 #include <cairn/core/error.hpp>
-#include <cairn/core/workload.hpp>
+#include <cairn/rules/detail/leaf_weighing.hpp>
 #include <cairn/plan/loop/planned.hpp>
+#include <cairn/rules/workload.hpp>
 
 namespace cairn::detail {
 

@@ -5,8 +5,8 @@
 #include <type_traits>
 #include <utility>
 #include <cairn/core/action.hpp>
-#include <cairn/core/frames_needed.hpp>
 #include <cairn/plan/loop/detail/slot_map.hpp>
+#include <cairn/rules/frames_needed.hpp>
 
 namespace cairn {
 class revolve;

@@ -4,9 +4,9 @@
 /// bytes.
 #include <cairn/core/action.hpp>
 #include <cairn/core/detail/lesser.hpp>
-#include <cairn/core/frames_needed.hpp>
 #include <cairn/plan/loop/detail/next_candidate.hpp>
 #include <cairn/plan/loop/detail/workload.hpp>
+#include <cairn/rules/frames_needed.hpp>
 #include <cairn/schedule/binomial.hpp>
 
 namespace cairn::detail {

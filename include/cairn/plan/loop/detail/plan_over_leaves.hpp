@@ -4,13 +4,13 @@
 #include <type_traits>
 #include <utility>
 #include <cairn/core/bytes_of.hpp>
-#include <cairn/core/detail/sweep_needs.hpp>
 #include <cairn/core/state_traits.hpp>
-#include <cairn/core/workload.hpp>
 #include <cairn/plan/loop/detail/workload.hpp>
 #include <cairn/plan/loop/plan_within.hpp>
 #include <cairn/plan/loop/planned.hpp>
 #include <cairn/plan/loop/planning_options.hpp>
+#include <cairn/rules/detail/sweep_needs.hpp>
+#include <cairn/rules/workload.hpp>
 #include <cairn/schedule/any.hpp>
 #include <cairn/schedule/budget_of.hpp>
 #include <cairn/schedule/revolve.hpp>

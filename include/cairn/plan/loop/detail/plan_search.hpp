@@ -7,7 +7,6 @@
 #include <cairn/core/action.hpp>
 #include <cairn/core/bytes.hpp>
 #include <cairn/core/detail/lesser.hpp>
-#include <cairn/core/detail/most_within.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/plan/loop/detail/next_candidate.hpp>
 #include <cairn/plan/loop/detail/plan_factories.hpp>
@@ -15,6 +14,7 @@
 #include <cairn/plan/loop/most_slots.hpp>
 #include <cairn/plan/loop/planned.hpp>
 #include <cairn/plan/loop/planning_options.hpp>
+#include <cairn/rules/detail/most_within.hpp>
 #include <cairn/schedule/detail/unit_table.hpp>
 
 namespace cairn::detail {

@@ -5,7 +5,7 @@
 #include <cairn/core/detail/lesser.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/core/sweep_bytes.hpp>
-#include <cairn/core/workload.hpp>
+#include <cairn/rules/workload.hpp>
 
 namespace cairn::detail {
 

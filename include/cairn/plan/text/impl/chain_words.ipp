@@ -9,12 +9,12 @@
 #include <string_view>
 #include <unordered_set>
 #include <vector>
-#include <cairn/plan/text/chain_words.hpp>
-#include <cairn/core/chain.hpp>
-#include <cairn/core/detail/chain_walk.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/plan/text/action_words.hpp>
+#include <cairn/plan/text/chain_words.hpp>
 #include <cairn/plan/text/detail/words.hpp>
+#include <cairn/rules/chain.hpp>
+#include <cairn/rules/detail/chain_walk.hpp>
 
 namespace cairn {
 namespace detail {

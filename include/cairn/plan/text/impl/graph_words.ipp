@@ -7,10 +7,10 @@
 #include <string>
 #include <string_view>
 #include <vector>
-#include <cairn/plan/text/graph_words.hpp>
 #include <cairn/core/error.hpp>
-#include <cairn/core/operation_graph.hpp>
 #include <cairn/plan/text/detail/words.hpp>
+#include <cairn/plan/text/graph_words.hpp>
+#include <cairn/rules/operation_graph.hpp>
 
 namespace cairn {
 namespace detail {

@@ -5,12 +5,12 @@
 #include <cstdint>
 #include <span>
 #include <vector>
-#include <cairn/core/detail/chain_walk.hpp>
 #include <cairn/plan/chain/detail/chain_interpreter.hpp>
 #include <cairn/plan/chain/detail/chain_model.hpp>
 #include <cairn/plan/graph/detail/graph_interpreter.hpp>
 #include <cairn/plan/graph/detail/graph_model.hpp>
 #include <cairn/plan/text/memory_over_time.hpp>
+#include <cairn/rules/detail/chain_walk.hpp>
 
 namespace cairn {
 namespace detail {

@@ -3,8 +3,8 @@
 /// \file call.hpp  The one place from which each function of a stage is called.
 #include <type_traits>
 #include <utility>
-#include <cairn/core/detail/stage_shape.hpp>
-#include <cairn/core/detail/user_values.hpp>
+#include <cairn/door/detail/lending.hpp>
+#include <cairn/door/detail/stage_shape.hpp>
 
 namespace cairn::detail {
 

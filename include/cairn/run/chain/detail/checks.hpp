@@ -7,10 +7,10 @@
 #include <tuple>
 #include <type_traits>
 #include <utility>
-#include <cairn/core/detail/checks.hpp>
-#include <cairn/core/detail/stage_checks.hpp>
 #include <cairn/core/error.hpp>
-#include <cairn/core/stage_value.hpp>
+#include <cairn/door/detail/checks.hpp>
+#include <cairn/door/detail/stage_checks.hpp>
+#include <cairn/door/stage_value.hpp>
 #include <cairn/run/chain/any_stage.hpp>
 #include <cairn/run/chain/detail/list.hpp>
 #include <cairn/run/chain/detail/seed.hpp>

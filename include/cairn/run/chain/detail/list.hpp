@@ -14,9 +14,9 @@
 #include <cairn/core/detail/lesser.hpp>
 #include <cairn/core/detail/state_hash.hpp>
 #include <cairn/core/event.hpp>
-#include <cairn/core/stage.hpp>
-#include <cairn/core/stage_value.hpp>
 #include <cairn/core/sweep_bytes.hpp>
+#include <cairn/door/stage.hpp>
+#include <cairn/door/stage_value.hpp>
 #include <cairn/run/chain/any_stage.hpp>
 #include <cairn/run/chain/detail/boxed.hpp>
 #include <cairn/run/chain/detail/call.hpp>

@@ -5,13 +5,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <utility>
-#include <cairn/core/chain.hpp>
-#include <cairn/core/detail/chain_walk.hpp>
-#include <cairn/core/detail/refused_replay.hpp>
-#include <cairn/core/detail/replay_ledger.hpp>
 #include <cairn/core/detail/table.hpp>
-#include <cairn/core/replay_check.hpp>
-#include <cairn/run/detail/kept_hash.hpp>
+#include <cairn/rules/chain.hpp>
+#include <cairn/rules/detail/chain_walk.hpp>
+#include <cairn/rules/detail/refused_replay.hpp>
+#include <cairn/rules/detail/replay_ledger.hpp>
+#include <cairn/rules/replay_check.hpp>
+#include <cairn/run/sweep/detail/kept_hash.hpp>
 
 namespace cairn::detail {
 

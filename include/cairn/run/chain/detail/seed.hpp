@@ -3,10 +3,11 @@
 /// \file seed.hpp  The adjoint of a chain's last state, made from the caller's seed.
 #include <type_traits>
 #include <utility>
-#include <cairn/core/detail/stage_signature.hpp>
 #include <cairn/core/detail/user_values.hpp>
-#include <cairn/core/forms.hpp>
-#include <cairn/core/stage_value.hpp>
+#include <cairn/door/detail/lending.hpp>
+#include <cairn/door/detail/stage_signature.hpp>
+#include <cairn/door/forms.hpp>
+#include <cairn/door/stage_value.hpp>
 
 namespace cairn::detail {
 

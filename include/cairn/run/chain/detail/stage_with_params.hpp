@@ -6,7 +6,8 @@
 #include <tuple>
 #include <type_traits>
 #include <utility>
-#include <cairn/core/detail/stage_shape.hpp>
+#include <cairn/door/detail/lending.hpp>
+#include <cairn/door/detail/stage_shape.hpp>
 #include <cairn/run/chain/detail/call.hpp>
 
 namespace cairn::detail {

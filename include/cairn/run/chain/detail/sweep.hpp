@@ -5,14 +5,14 @@
 #include <cstdint>
 #include <type_traits>
 #include <utility>
-#include <cairn/core/chain.hpp>
-#include <cairn/core/detail/chain_walk.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/core/event.hpp>
 #include <cairn/core/sweep_bytes.hpp>
+#include <cairn/rules/chain.hpp>
+#include <cairn/rules/detail/chain_walk.hpp>
 #include <cairn/run/chain/detail/store_guard.hpp>
-#include <cairn/run/detail/action_range.hpp>
-#include <cairn/run/detail/execute.hpp>
+#include <cairn/run/sweep/detail/action_range.hpp>
+#include <cairn/run/sweep/detail/execute.hpp>
 #include <cairn/store/store.hpp>
 
 namespace cairn::detail {

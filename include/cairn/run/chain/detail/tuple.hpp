@@ -11,10 +11,10 @@
 #include <cairn/core/buffers.hpp>
 #include <cairn/core/detail/compiler.hpp>
 #include <cairn/core/detail/lesser.hpp>
-#include <cairn/core/detail/stage_shape.hpp>
 #include <cairn/core/detail/state_hash.hpp>
 #include <cairn/core/event.hpp>
 #include <cairn/core/sweep_bytes.hpp>
+#include <cairn/door/detail/stage_shape.hpp>
 #include <cairn/run/chain/detail/boxed.hpp>
 #include <cairn/run/chain/detail/call.hpp>
 #include <cairn/run/chain/detail/list.hpp>

@@ -7,14 +7,15 @@
 #include <type_traits>
 #include <utility>
 #include <vector>
-#include <cairn/core/stage.hpp>
-#include <cairn/core/wrt.hpp>
+#include <cairn/door/detail/lending.hpp>
+#include <cairn/door/stage.hpp>
+#include <cairn/door/wrt.hpp>
 #include <cairn/run/chain/any_stage.hpp>
 #include <cairn/run/chain/detail/checks.hpp>
 #include <cairn/run/chain/detail/list.hpp>
 #include <cairn/run/chain/detail/seed.hpp>
 #include <cairn/run/chain/detail/stage_with_params.hpp>
-#include <cairn/run/detail/loop_adjoint.hpp>
+#include <cairn/run/form/detail/loop_adjoint.hpp>
 
 namespace cairn::detail {
 

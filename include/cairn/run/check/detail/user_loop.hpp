@@ -7,14 +7,15 @@
 #include <optional>
 #include <type_traits>
 #include <utility>
-#include <cairn/core/detail/checks.hpp>
 #include <cairn/core/detail/same_capacity.hpp>
 #include <cairn/core/detail/state_hash.hpp>
+#include <cairn/door/detail/checks.hpp>
+#include <cairn/door/detail/lending.hpp>
 #include <cairn/run/check/detail/checked_functions.hpp>
 #include <cairn/run/check/detail/differentiated.hpp>
 #include <cairn/run/check/detail/number_counts.hpp>
 #include <cairn/run/check/detail/number_runs.hpp>
-#include <cairn/run/detail/call.hpp>
+#include <cairn/run/sweep/detail/call.hpp>
 
 namespace cairn::detail {
 

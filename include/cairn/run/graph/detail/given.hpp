@@ -7,7 +7,7 @@
 #include <vector>
 #include <cairn/core/detail/table.hpp>
 #include <cairn/core/error.hpp>
-#include <cairn/core/stage_value.hpp>
+#include <cairn/door/stage_value.hpp>
 #include <cairn/run/graph/builder.hpp>
 #include <cairn/run/graph/value.hpp>
 

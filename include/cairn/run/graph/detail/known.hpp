@@ -6,8 +6,8 @@
 #include <optional>
 #include <utility>
 #include <cairn/core/action.hpp>
-#include <cairn/core/detail/graph_walk.hpp>
-#include <cairn/core/operation_graph.hpp>
+#include <cairn/rules/detail/graph_walk.hpp>
+#include <cairn/rules/operation_graph.hpp>
 #include <cairn/run/graph/builder.hpp>
 
 namespace cairn::detail {

@@ -5,11 +5,11 @@
 #include <cstdint>
 #include <utility>
 #include <vector>
-#include <cairn/core/detail/stage_boxes.hpp>
 #include <cairn/core/event.hpp>
-#include <cairn/core/operation_graph.hpp>
-#include <cairn/core/stage_value.hpp>
 #include <cairn/core/sweep_bytes.hpp>
+#include <cairn/door/stage_value.hpp>
+#include <cairn/rules/detail/stage_boxes.hpp>
+#include <cairn/rules/operation_graph.hpp>
 #include <cairn/run/graph/builder.hpp>
 #include <cairn/run/graph/detail/node.hpp>
 #include <cairn/run/graph/detail/storage.hpp>

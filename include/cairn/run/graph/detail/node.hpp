@@ -9,10 +9,10 @@
 #include <vector>
 #include <cairn/core/bytes_of.hpp>
 #include <cairn/core/detail/owned.hpp>
-#include <cairn/core/detail/signature.hpp>
-#include <cairn/core/detail/stage_boxes.hpp>
-#include <cairn/core/operation_graph.hpp>
-#include <cairn/core/stage_value.hpp>
+#include <cairn/door/detail/signature.hpp>
+#include <cairn/door/stage_value.hpp>
+#include <cairn/rules/detail/stage_boxes.hpp>
+#include <cairn/rules/operation_graph.hpp>
 #include <cairn/run/graph/adjoint.hpp>
 
 namespace cairn::detail {

@@ -4,11 +4,11 @@
 #include <cstddef>
 #include <vector>
 #include <cairn/core/action.hpp>
-#include <cairn/core/detail/graph_walk.hpp>
-#include <cairn/core/detail/replay_ledger.hpp>
 #include <cairn/core/detail/table.hpp>
-#include <cairn/core/replay_check.hpp>
-#include <cairn/run/detail/kept_hash.hpp>
+#include <cairn/rules/detail/graph_walk.hpp>
+#include <cairn/rules/detail/replay_ledger.hpp>
+#include <cairn/rules/replay_check.hpp>
+#include <cairn/run/sweep/detail/kept_hash.hpp>
 
 namespace cairn::detail {
 

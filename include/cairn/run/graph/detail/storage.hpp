@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <utility>
 #include <vector>
-#include <cairn/core/detail/stage_boxes.hpp>
-#include <cairn/core/stage_value.hpp>
+#include <cairn/door/stage_value.hpp>
+#include <cairn/rules/detail/stage_boxes.hpp>
 #include <cairn/run/graph/builder.hpp>
 #include <cairn/run/graph/detail/given.hpp>
 #include <cairn/run/graph/detail/node.hpp>

@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <cairn/core/action.hpp>
 #include <cairn/core/event.hpp>
-#include <cairn/core/operation_graph.hpp>
-#include <cairn/run/detail/action_range.hpp>
-#include <cairn/run/detail/execute.hpp>
+#include <cairn/rules/operation_graph.hpp>
+#include <cairn/run/sweep/detail/action_range.hpp>
+#include <cairn/run/sweep/detail/execute.hpp>
 #include <cairn/store/store.hpp>
 
 namespace cairn::detail {

@@ -23,9 +23,9 @@
 #include <cairn/adapt/torch/state/detail/rng_autocast.hpp>
 #include <cairn/adapt/torch/state/detail/saved_metadata.hpp>
 #include <cairn/adapt/torch/state/detail/saved_origin.hpp>
-#include <cairn/core/chain.hpp>
-#include <cairn/core/detail/chain_walk.hpp>
 #include <cairn/core/error.hpp>
+#include <cairn/rules/chain.hpp>
+#include <cairn/rules/detail/chain_walk.hpp>
 
 namespace cairn::libtorch::detail {
 

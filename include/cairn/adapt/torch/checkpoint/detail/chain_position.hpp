@@ -5,8 +5,8 @@
 #include <functional>
 #include <utility>
 #include <vector>
-#include <cairn/core/chain.hpp>
-#include <cairn/core/detail/chain_walk.hpp>
+#include <cairn/rules/chain.hpp>
+#include <cairn/rules/detail/chain_walk.hpp>
 
 namespace cairn::libtorch::detail {
 

@@ -20,7 +20,7 @@
 #include <torch/nn/pimpl.h>
 #include <cairn/adapt/torch/state/detail/device_choice.hpp>
 #include <cairn/adapt/torch/state/tensor_state.hpp>
-#include <cairn/core/detail/refused.hpp>
+#include <cairn/door/detail/refused.hpp>
 
 namespace cairn::libtorch::detail {
 

@@ -12,7 +12,7 @@
 #include <cairn/adapt/torch/checkpoint/detail/sequential_probe.hpp>
 #include <cairn/adapt/torch/checkpoint/detail/tensor_stage.hpp>
 #include <cairn/adapt/torch/state/detail/rng_autocast.hpp>
-#include <cairn/core/chain.hpp>
+#include <cairn/rules/chain.hpp>
 
 namespace cairn::libtorch::detail {
 

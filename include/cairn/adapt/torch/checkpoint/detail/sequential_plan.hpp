@@ -13,7 +13,6 @@
 #include <cairn/adapt/torch/checkpoint/detail/sequential_measures.hpp>
 #include <cairn/adapt/torch/checkpoint/detail/tensor_stage.hpp>
 #include <cairn/adapt/torch/state/detail/plan_key.hpp>
-#include <cairn/core/chain.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/plan/block/block_plan.hpp>
 #include <cairn/plan/block/block_replay.hpp>
@@ -21,6 +20,7 @@
 #include <cairn/plan/chain/chain_planner.hpp>
 #include <cairn/plan/chain/detail/chain_interpreter.hpp>
 #include <cairn/plan/chain/detail/chain_model.hpp>
+#include <cairn/rules/chain.hpp>
 
 namespace cairn::libtorch::detail {
 

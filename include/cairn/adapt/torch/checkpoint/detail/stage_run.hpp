@@ -24,8 +24,8 @@
 #include <cairn/adapt/torch/state/detail/write_log.hpp>
 #include <cairn/adapt/torch/state/determinism.hpp>
 #include <cairn/adapt/torch/state/rng.hpp>
-#include <cairn/core/chain.hpp>
 #include <cairn/core/error.hpp>
+#include <cairn/rules/chain.hpp>
 
 namespace cairn::libtorch::detail {
 

@@ -6,12 +6,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <vector>
-#include <cairn/core/chain.hpp>
-#include <cairn/core/detail/graph_segments.hpp>
-#include <cairn/core/operation_graph.hpp>
 #include <cairn/plan/block/block_plan.hpp>
 #include <cairn/plan/graph/graph_plan.hpp>
 #include <cairn/plan/graph/replay.hpp>
+#include <cairn/rules/chain.hpp>
+#include <cairn/rules/detail/graph_segments.hpp>
+#include <cairn/rules/operation_graph.hpp>
 
 namespace cairn::libtorch::detail {
 

@@ -13,7 +13,7 @@
 #include <cairn/adapt/torch/state/rng.hpp>
 #include <cairn/adapt/torch/state/tensor_state.hpp>
 #include <cairn/core/action.hpp>
-#include <cairn/core/operation_graph.hpp>
+#include <cairn/rules/operation_graph.hpp>
 
 namespace cairn::libtorch::detail {
 

@@ -9,7 +9,7 @@
 #include <cairn/adapt/torch/graph/detail/operation_tape.hpp>
 #include <cairn/adapt/torch/state/rng.hpp>
 #include <cairn/core/action.hpp>
-#include <cairn/core/operation_graph.hpp>
+#include <cairn/rules/operation_graph.hpp>
 
 namespace cairn::libtorch::detail {
 

@@ -21,8 +21,8 @@
 #include <cairn/core/action.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/core/event.hpp>
-#include <cairn/core/operation_graph.hpp>
-#include <cairn/run/detail/execute.hpp>
+#include <cairn/rules/operation_graph.hpp>
+#include <cairn/run/sweep/detail/execute.hpp>
 #include <cairn/store/store.hpp>
 
 namespace cairn::libtorch::detail {

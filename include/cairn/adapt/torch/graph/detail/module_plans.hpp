@@ -23,10 +23,10 @@
 #include <cairn/adapt/torch/memory/byte_meter.hpp>
 #include <cairn/adapt/torch/state/rng.hpp>
 #include <cairn/core/error.hpp>
-#include <cairn/core/operation_graph.hpp>
 #include <cairn/plan/graph/graph_planner.hpp>
 #include <cairn/plan/graph/liveness.hpp>
 #include <cairn/plan/graph/replay.hpp>
+#include <cairn/rules/operation_graph.hpp>
 
 namespace cairn::libtorch::detail {
 

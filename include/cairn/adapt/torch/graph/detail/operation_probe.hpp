@@ -23,7 +23,7 @@
 #include <cairn/adapt/torch/graph/detail/operation_tape.hpp>
 #include <cairn/adapt/torch/memory/byte_meter.hpp>
 #include <cairn/adapt/torch/state/tensor_state.hpp>
-#include <cairn/core/operation_graph.hpp>
+#include <cairn/rules/operation_graph.hpp>
 
 namespace cairn::libtorch::detail {
 

@@ -10,7 +10,7 @@
 #include <cairn/adapt/torch/loop/detail/stats_recorder.hpp>
 #include <cairn/core/action.hpp>
 #include <cairn/core/event.hpp>
-#include <cairn/run/detail/execute.hpp>
+#include <cairn/run/sweep/detail/execute.hpp>
 #include <cairn/store/store.hpp>
 
 namespace cairn::libtorch::detail {

@@ -14,8 +14,8 @@
 #include <cairn/adapt/torch/state/detail/rng_autocast.hpp>
 #include <cairn/core/action.hpp>
 #include <cairn/core/event.hpp>
-#include <cairn/run/detail/execute.hpp>
-#include <cairn/run/detail/open_sweep.hpp>
+#include <cairn/run/sweep/detail/execute.hpp>
+#include <cairn/run/sweep/detail/open_sweep.hpp>
 #include <cairn/schedule/any.hpp>
 #include <cairn/schedule/online.hpp>
 #include <cairn/schedule/revolve.hpp>

@@ -6,7 +6,7 @@
 #include <memory>
 #include <utility>
 #include <cairn/core/event.hpp>
-#include <cairn/run/detail/execute.hpp>
+#include <cairn/run/sweep/detail/execute.hpp>
 
 namespace cairn::libtorch::detail {
 

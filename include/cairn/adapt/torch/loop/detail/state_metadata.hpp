@@ -12,7 +12,7 @@
 #include <cairn/adapt/torch/state/recompute_mismatch.hpp>
 #include <cairn/core/action.hpp>
 #include <cairn/core/error.hpp>
-#include <cairn/core/replay_check.hpp>
+#include <cairn/rules/replay_check.hpp>
 
 namespace cairn::libtorch::detail {
 

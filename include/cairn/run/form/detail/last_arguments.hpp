@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+/// \file last_arguments.hpp  What follows the fixed arguments of a verb, in any order, each known by its type: a
+/// workspace or a store, an observer, options, parameters, a report.
+#include <concepts>
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+#include <cairn/core/event.hpp>
+#include <cairn/door/wrt.hpp>
+#include <cairn/rules/replay_check.hpp>
+#include <cairn/run/sweep/detail/one_of.hpp>
+#include <cairn/run/sweep/sweep_report.hpp>
+#include <cairn/run/sweep/workspace.hpp>
+#include <cairn/store/store.hpp>
+
+namespace cairn::detail {
+
+/// Stands for a workspace that the sweep makes itself.
+struct own_workspace {};
+
+/// An argument from which a sweep gets its workspace.
+template <class WorkGiven, class State, class Plan>
+concept workspace_or_store =
+    std::is_same_v<WorkGiven, own_workspace> || is_workspace_for<WorkGiven, State, Plan> || store_of<WorkGiven, State>;
+
+/// The kinds of arguments.
+enum class last_kind : std::uint8_t { work, observer, options, params, report, unknown };
+/// The kind of an argument of type T, as passed.
+template <class T, class State, class Plan>
+inline constexpr last_kind kind_of_last =
+    is_wrt<T> ? last_kind::params
+    : is_report<T> ? last_kind::report
+    : is_setting<T> || std::is_same_v<std::remove_cvref_t<T>, no_options> ? last_kind::options
+    : workspace_or_store<std::remove_cvref_t<T>, State, Plan> || keeps_runs<T> ? last_kind::work
+    : observes<std::remove_reference_t<T>> ? last_kind::observer
+                                           : last_kind::unknown;
+template <last_kind Kind, class State, class Plan, class... Last>
+inline constexpr int count_of_last = (0 + ... + int(kind_of_last<Last, State, Plan> == Kind));
+
+/// Refuses a run on disk where a stopped sweep goes on.
+template <bool Here>
+[[nodiscard]] consteval bool check_begins() {
+  static_assert(Here,
+                "cairn: a run on cairn::disk goes on by itself, without resume: call the verb with which it began once "
+                "more, with the same arguments, such as cairn::gradient(step, x0, plan, seed, adjoint, run)");
+  return Here;
+}
+/// Whether each argument is known, and none given twice.   \tparam OnDisk  whether the verb can be run on disk
+template <bool OnDisk, class State, class Plan, class... Last>
+[[nodiscard]] consteval bool check_last() {
+  constexpr bool here = check_begins<OnDisk || !kept_on_disk<Last...>>();
+  constexpr bool known = count_of_last<last_kind::unknown, State, Plan, Last...> == 0;
+  constexpr bool once = count_of_last<last_kind::work, State, Plan, Last...> < 2 &&
+                        count_of_last<last_kind::observer, State, Plan, Last...> < 2 &&
+                        count_of_last<last_kind::options, State, Plan, Last...> < 2 &&
+                        count_of_last<last_kind::params, State, Plan, Last...> < 2 &&
+                        count_of_last<last_kind::report, State, Plan, Last...> < 2;
+  static_assert(
+      known,
+      "cairn: what follows may be, in any order, a workspace for this state and plan or a store, an observer, "
+      "cairn::sweep_options, cairn::wrt{p, dp} and a cairn::sweep_report; one argument is none of these");
+  static_assert(once, "cairn: two arguments of the same kind follow; give each kind once");
+  return here && known && once;
+}
+template <class State, class Plan, class... Last>
+[[nodiscard]] consteval bool check_last_arguments() { return check_last<false, State, Plan, Last...>(); }
+template <class State, class Plan, class... Last>
+[[nodiscard]] consteval bool check_last_or_disk() { return check_last<true, State, Plan, Last...>(); }
+
+/// The argument of a kind, or `otherwise`.
+template <last_kind Kind, class State, class Plan, class Otherwise>
+[[nodiscard]] constexpr Otherwise&& last_of(Otherwise&& otherwise) noexcept {
+  return std::forward<Otherwise>(otherwise);
+}
+template <last_kind Kind, class State, class Plan, class Otherwise, class First, class... Rest>
+[[nodiscard]] constexpr decltype(auto) last_of(Otherwise&& otherwise, First&& first, Rest&&... rest) noexcept {
+  if constexpr (kind_of_last<First, State, Plan> == Kind) return std::forward<First>(first);
+  else return last_of<Kind, State, Plan>(std::forward<Otherwise>(otherwise), std::forward<Rest>(rest)...);
+}
+template <last_kind Kind, class State, class Plan, class Otherwise, class... Last>
+using last_type = decltype(last_of<Kind, State, Plan>(std::declval<Otherwise>(), std::declval<Last>()...));
+
+/// T& for an lvalue, T for an rvalue.
+template <class T>
+using passed_as = std::conditional_t<std::is_lvalue_reference_v<T>, T, std::remove_reference_t<T>>;
+/// The `wrt` among the arguments, or `no_wrt`.
+template <class State, class Plan, class... Last>
+using wrt_in = std::remove_cvref_t<last_type<last_kind::params, State, Plan, no_wrt, Last...>>;
+
+template <class... Last> struct first_argument { using type = own_workspace; };
+template <class First, class... Rest> struct first_argument<First, Rest...> { using type = First; };
+/// The first of the arguments as passed, or what stands for none.
+template <class... Last> using first_of_last = typename first_argument<Last...>::type;
+
+/// The workspace of a sweep for the caller's argument: a reference to the caller's workspace, or a new one over the
+/// caller's store.
+template <class State, class Plan, class Options, class Work>
+struct used_workspace {
+  using type = workspace<State, Plan, std::remove_reference_t<Work>&, workspace_options<Options>>;
+};
+template <class State, class Plan, class Options, class Work>
+  requires is_workspace_for<std::remove_cvref_t<Work>, State, Plan>
+struct used_workspace<State, Plan, Options, Work> { using type = Work; };
+template <class State, class Plan, class Options, class Work>
+  requires std::is_same_v<std::remove_cvref_t<Work>, own_workspace>
+struct used_workspace<State, Plan, Options, Work> {
+  using type = workspace<State, Plan, memory_store, workspace_options<Options>>;
+};
+
+/// That workspace, for a sweep that ends before the call returns.
+template <class State, class Plan, class Options, class Work>
+[[nodiscard]] typename used_workspace<State, Plan, Options, Work&>::type workspace_from(Work& work) {
+  using type = typename used_workspace<State, Plan, Options, Work&>::type;
+  if constexpr (std::is_same_v<Work, own_workspace>) return type{};
+  else if constexpr (std::is_reference_v<type>) return work;
+  else return type{work};
+}
+
+struct no_report {};
+/// What follows the fixed arguments of a verb, sorted once. Refers to what was given.
+/// \tparam Work, Observer  as passed; `own_workspace` and `no_observer` stand for none
+/// \tparam By  `wrt`, or `no_wrt`
+template <class Work, class Observer, class Options, class By, class Report>
+struct last_given {
+  static constexpr bool on_disk = keeps_runs<Work>, reports = !std::is_same_v<Report, no_report>;
+  using owned = std::conditional_t<std::is_lvalue_reference_v<Observer>, Observer, std::remove_cvref_t<Observer>>;
+  /// The observer of a run that is kept, into which one that was given away moves.
+  using kept_observer = std::conditional_t<reports, reporting<owned>, Observer>;
+  Work&& work;
+  Observer&& observer;
+  Options options;
+  By by;
+  Report report;
+
+  /// The observer, which also fills in the report, if there is one.
+  [[nodiscard]] decltype(auto) watching() const {
+    if constexpr (!reports) return (observer);
+    else {
+      report->state_bytes = 0;
+      return reporting<std::remove_reference_t<Observer>&>{observer, *report};
+    }
+  }
+  [[nodiscard]] kept_observer kept_watching() const {
+    if constexpr (!reports) return std::forward<Observer>(observer);
+    else {
+      report->state_bytes = 0;
+      return {std::forward<Observer>(observer), *report};
+    }
+  }
+  /// The same in another workspace, for a sweep whose parameters are bound.
+  template <class Other>
+  [[nodiscard]] last_given<Other&, Observer, Options, no_wrt, Report> in(Other& other) const {
+    return {other, std::forward<Observer>(observer), options, {}, report};
+  }
+};
+inline own_workspace nobodys_workspace;
+inline no_observer not_observed;
+template <class State, class Plan, class... Last>
+[[nodiscard]] auto sort_last(Last&&... last) {
+  using Work = last_type<last_kind::work, State, Plan, own_workspace&, Last...>;
+  using Observer = last_type<last_kind::observer, State, Plan, no_observer&, Last...>;
+  auto const report = [&] {
+    if constexpr (count_of_last<last_kind::report, State, Plan, Last...> == 0) return no_report{};
+    else return &last_of<last_kind::report, State, Plan>(nobodys_workspace, last...);
+  }();
+  auto options = last_of<last_kind::options, State, Plan>(no_options{}, last...);
+  auto by = last_of<last_kind::params, State, Plan>(no_wrt{}, last...);
+  return last_given<passed_as<Work>, passed_as<Observer>, decltype(options), decltype(by),
+                    std::remove_const_t<decltype(report)>>{
+      last_of<last_kind::work, State, Plan>(nobodys_workspace, std::forward<Last>(last)...),
+      last_of<last_kind::observer, State, Plan>(not_observed, std::forward<Last>(last)...), options, by, report};
+}
+
+}  // namespace cairn::detail

@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+/// \file loop_probe.hpp  Runs a few real steps of a loop, and weighs and times them.
+#include <concepts>
+#include <cstddef>
+#include <exception>
+#include <optional>
+#include <type_traits>
+#include <utility>
+#include <cairn/core/bytes_of.hpp>
+#include <cairn/core/detail/lesser.hpp>
+#include <cairn/door/detail/checks.hpp>
+#include <cairn/door/detail/lending.hpp>
+#include <cairn/rules/workload.hpp>
+#include <cairn/run/gradient.hpp>
+#include <cairn/run/probe/detail/object_probe.hpp>
+#include <cairn/run/probe/detail/short_calls.hpp>
+#include <cairn/run/probe/detail/timings.hpp>
+#include <cairn/run/sweep/detail/frames.hpp>
+#include <cairn/schedule/uniform.hpp>
+
+namespace cairn::detail {
+
+/// Seconds of one copy of a state, and how much longer a copy into new memory takes.
+struct copy_times {
+  double again = 0, first = 0;
+};
+/// Averages over enough copies to exceed a small cache.
+template <class Clock, class State>
+[[nodiscard]] copy_times time_copies(State const& x, wide bytes) {
+  constexpr wide enough = 8 << 20;
+  wide const fit = bytes == 0 ? 4096 : enough / bytes;
+  auto const count = frame_id(lesser<wide>(greater<wide>(fit, 4), 4096));
+  frames<State> pool;
+  pool.begin(count);
+  auto const pass = [&] {
+    timings all;
+    {
+      stopwatch<Clock> const copying{all};
+      for (frame_id k = 0; k < count; ++k) pool.copy_in(x, k);
+    }
+    return all.median() / double(count);
+  };
+  double const first = pass(), again = pass();
+  return {again, first - lesser(first, again)};
+}
+
+/// Stands for a missing function that returns how many bytes the program holds.
+struct nothing_told {};
+
+/// Measures the bytes of values: by `bytes_of`, or, for a type that it does not accept, by how much a copy adds to the
+/// bytes that the program holds. `Held` returns these bytes.
+template <class Held>
+class scales {
+ public:
+  static constexpr bool can_measure = !std::is_same_v<std::remove_cvref_t<Held>, nothing_told>;
+
+  explicit scales(std::remove_reference_t<Held>& held) : held_{held} {}
+  template <class T>
+  [[nodiscard]] wide weigh(T const& x) {
+    if constexpr (sized_state<T>) return bytes_of(x);
+    else {
+      wide const before = held();
+      if constexpr (traited_copy<T>) {
+        T copy{};
+        copy_state(x, copy);
+        return wide{sizeof(T)} + above(before);
+      } else {
+        T const copy(x);
+        return wide{sizeof(T)} + above(before);
+      }
+    }
+  }
+  /// The bytes that the program holds now. \pre they are measured
+  [[nodiscard]] wide held() { return held_(); }
+  /// The increase since `before`.
+  [[nodiscard]] wide above(wide before) {
+    wide const now = held();
+    return now - lesser(now, before);
+  }
+
+ private:
+  std::remove_reference_t<Held>& held_;
+};
+/// A type whose bytes can be measured.
+template <class T, class Held>
+concept weighed = sized_state<T> || (scales<Held>::can_measure && std::copy_constructible<T>);
+
+/// The sizes and times of a loop, collected while it runs.
+template <class Clock, class Held>
+struct loop_measures {
+  workload& work;
+  scales<Held> scale;
+  clock_precision<Clock> clock = {};
+  timings steps = {}, records = {}, reversals = {};
+
+  template <class T>
+  void note(wide& largest, T const& x) {
+    if (wide const bytes = scale.weigh(x); bytes > largest) largest = bytes;
+  }
+  /// The same for values whose bytes need not be measured.
+  template <class T>
+  void note_told([[maybe_unused]] wide& largest, [[maybe_unused]] T const& x) {
+    if constexpr (sized_state<T>) note(largest, x);
+  }
+  /// \param taken  bytes that the tape and the change of the state took during the recording
+  void note_tape(wide taken, wide state_before, wide state_after) {
+    wide const same = lesser(state_before, state_after), grown = state_after - same, shrunk = state_before - same;
+    wide const bytes = taken > grown ? taken + shrunk - grown : 0;
+    if (bytes > work.tape_bytes) work.tape_bytes = bytes;
+  }
+  template <class Call>
+  decltype(auto) timed(timings& into, Call call) {
+    struct timer {
+      loop_measures& all;
+      timings& into;
+      decltype(Clock::now()) begin = Clock::now();
+      ~timer() {
+        double const seconds = seconds_between(begin, Clock::now());
+        all.clock.saw(seconds);
+        into.add(seconds);
+      }
+    } const running{*this, into};
+    return call();
+  }
+};
+
+/// The given step with a clock around it. Measures the states that it leaves.
+template <class State, class Step, class Measures>
+[[nodiscard]] auto timed_step(Step& step, Measures& all) {
+  static constexpr auto shape = shape_of_step<Step, State>();
+  if constexpr (shape.form == step_form::by_value)
+    return by_value([&](State const& x, [[maybe_unused]] step_index i) -> State {
+      State x1 = all.timed(all.steps, [&]() -> State {
+        if constexpr (shape.indexed) return call_lending(step, x, std::as_const(i));
+        else return call_lending(step, x);
+      });
+      all.note(all.work.state_bytes, x1);
+      return x1;
+    });
+  else if constexpr (shape.form == step_form::out_of_place)
+    return out_of_place([&](State const& x, State& x1, [[maybe_unused]] step_index i) {
+      all.timed(all.steps, [&] {
+        if constexpr (shape.indexed) call_lending(step, x, x1, std::as_const(i));
+        else call_lending(step, x, x1);
+      });
+      all.note(all.work.state_bytes, x1);
+    });
+  else
+    return in_place([&](State& x, [[maybe_unused]] step_index i) {
+      all.timed(all.steps, [&] {
+        if constexpr (shape.indexed) step(x, std::as_const(i));
+        else step(x);
+      });
+      all.note(all.work.state_bytes, x);
+    });
+}
+
+/// The given adjoint with a clock around it. Measures adjoints and tapes.
+template <class State, class Bar, class Adjoint, class Measures>
+[[nodiscard]] auto timed_adjoint(Adjoint& adjoint, Measures& all) {
+  static constexpr auto shape = shape_of_adjoint<Adjoint, State, Bar>();
+  auto const reverse = [&](Bar& bar, auto call) {
+    all.note(all.work.adjoint_bytes, bar);
+    all.timed(all.reversals, call);
+  };
+  if constexpr (shape.form == adjoint_form::leaf)
+    return leaf([&adjoint, reverse](State const& x, Bar& bar, step_index const first, step_index const last) {
+      reverse(bar, [&] { pull_back(adjoint, bar, x, bar, first, last); });
+    });
+  else if constexpr (shape.form == adjoint_form::with_next)
+    return with_next([&adjoint, reverse](State const& x, State const& x1, Bar& bar, step_index const i) {
+      reverse(bar, [&] { reverse_step(adjoint, bar, x, x1, i); });
+    });
+  else if constexpr (shape.form == adjoint_form::recorded) {
+    using tape = typename tape_of<Adjoint, State, true>::type;
+    return recorded{[&adjoint, &all](State& x, step_index const i) -> tape {
+                      auto const made = [&]() -> tape {
+                        return all.timed(all.records, [&]() -> tape { return record_step(adjoint.record, x, i); });
+                      };
+                      struct noted {  // a tape need not be movable, so the state is weighed while it is returned
+                        Measures& all;
+                        State const& x;
+                        int const thrown = std::uncaught_exceptions();
+                        ~noted() noexcept(false) {
+                          if (std::uncaught_exceptions() == thrown) all.note(all.work.state_bytes, x);
+                        }
+                      } const after{all, x};
+                      if constexpr (sized_state<tape>) return made();
+                      else {
+                        wide const state = all.scale.weigh(x), before = all.scale.held();
+                        tape kept = made();
+                        all.note_tape(sizeof(tape) + all.scale.above(before), state, all.scale.weigh(x));
+                        return kept;
+                      }
+                    },
+                    [&adjoint, &all, reverse](tape& kept, Bar& bar, [[maybe_unused]] step_index const i) {
+                      all.note_told(all.work.tape_bytes, kept);
+                      reverse(bar, [&] { reverse_tape(adjoint, bar, kept, i); });
+                    }};
+  } else
+    return [&adjoint, reverse](State const& x, Bar& bar, step_index const i) {
+      reverse(bar, [&] { reverse_step(adjoint, bar, x, x, i); });
+    };
+}
+
+/// Times of single calls if they are long enough for the clock, otherwise of many in a row.
+template <class State, class Bar, class Clock, class Held, class Step, class Seed, class Adjoint>
+void time_calls(loop_measures<Clock, Held>& all, Step& step, State const& x0, Seed& seed, Adjoint& adjoint,
+                step_index tried) {
+  constexpr bool records = shape_of_adjoint<Adjoint, State, Bar>().form == adjoint_form::recorded;
+  timings steps, records_alone, reversals;
+  bool const short_steps = !all.clock.tells(all.steps.median()),
+             short_reversals = !all.clock.tells(all.reversals.median());
+  bool const short_records = records && !all.clock.tells(all.records.median());
+  if (tried > 0 && (short_steps || short_records || short_reversals)) {
+    short_calls<Clock, State, Bar, Step, Seed, Adjoint> calls{
+        step, seed, adjoint, all.clock, all.work.state_bytes + all.work.adjoint_bytes + all.work.tape_bytes};
+    calls.each_step(x0, tried, [&] {
+      if (short_steps) steps.add(calls.step_seconds());
+      if (short_reversals) reversals.add(calls.adjoint_seconds());
+      if constexpr (records)
+        if (short_records) records_alone.add(calls.record_seconds());
+    });
+  }
+  all.work.step_seconds = short_steps ? steps.median() : all.clock.net(all.steps.median());
+  all.work.adjoint_seconds = short_reversals ? reversals.median() : all.clock.net(all.reversals.median());
+  if constexpr (records)
+    all.work.record_seconds = short_records ? records_alone.median() : all.clock.net(all.records.median());
+}
+
+/// What the places that hold tapes take in addition.
+template <class State, class Adjoint, bool Records>
+void note_tape_places([[maybe_unused]] workload& work) {
+  if constexpr (Records) {
+    using tape = typename tape_of<Adjoint, State, true>::type;
+    if (work.tape_bytes > 0) work.tape_bytes += sizeof(std::optional<tape>) - sizeof(tape);
+    work.tape_inline_bytes = work.tape_bytes > 0 ? wide{sizeof(std::optional<tape>)} : 0;
+    work.tapes_restart = restarts<Adjoint, State, tape>;
+  }
+}
+
+template <class Clock, class State, class Step, class Seed, class Adjoint, class Held>
+[[nodiscard]] workload probed(Step& step, State const& x0, step_index steps, Seed& seed, Adjoint& adjoint,
+                              step_index tried, Held& held) {
+  using Bar = bar_type<Seed, State>;
+  static constexpr auto shape = shape_of_adjoint<Adjoint, State, Bar>();
+  workload work;
+  loop_measures<Clock, Held> all{work, scales<Held>{held}};
+  work.steps = steps;
+  all.note(work.state_bytes, x0);
+  work.initial_bytes = work.state_bytes;
+  work.form = {shape_of_step<Step, State>().form, shape.form, shape.by_value};
+  auto const timed = timed_step<State>(step, all);
+  auto const back = timed_adjoint<State, Bar>(adjoint, all);
+  step_index const few = lesser(tried, steps);
+  all.note(work.adjoint_bytes, gradient(timed, x0, uniform{few}, seed, back));
+  work.state_inline_bytes = work.state_bytes < sizeof(State) ? work.state_bytes : wide{sizeof(State)};
+  time_calls<State, Bar>(all, step, x0, seed, adjoint, few);
+  if (steps > 0) {
+    copy_times const copies = time_copies<Clock>(x0, work.state_bytes);
+    work.frame_seconds = copies.first;
+    if (work.form.step == step_form::in_place) work.tiers.memory.write_seconds = copies.again;
+  }
+  note_tape_places<State, Adjoint, shape.form == adjoint_form::recorded>(work);
+  return work;
+}
+
+/// The same for an object, with its snapshots measured. Bytes of the object itself are counted only if it reports them.
+template <class Clock, class State, class Step, class Seed, class Adjoint, class Held>
+[[nodiscard]] workload probed_object(Step& step, State& x, step_index steps, Seed& seed, Adjoint& adjoint,
+                                     step_index tried, Held& held) {
+  using Bar = bar_type<Seed, State>;
+  static constexpr auto shape = shape_of_adjoint<Adjoint, State, Bar>();
+  workload work;
+  loop_measures<Clock, Held> all{work, scales<Held>{held}};
+  work.steps = steps;
+  work.form = {.adjoint = shape.form, .adjoint_by_value = shape.by_value, .snapshots = true};
+  work.initial_bytes = 0;
+  if constexpr (sized_state<State>) work.initial_bytes = bytes_of(x);
+  {
+    put_back_at_end<State> const here{x};
+    object_probe<Clock, State, Bar, Step, Adjoint, decltype(all)>{x, step, adjoint, all}.run(
+        seed, lesser(tried, steps));
+  }
+  using snapshot = stored_as<State>;
+  work.state_inline_bytes = work.state_bytes < sizeof(snapshot) ? work.state_bytes : wide{sizeof(snapshot)};
+  note_tape_places<State, Adjoint, shape.form == adjoint_form::recorded>(work);
+  return work;
+}
+
+/// Whether state, adjoint and tape can all be measured.
+template <class State, class Bar, class Adjoint, class Held>
+[[nodiscard]] consteval bool can_weigh() {
+  if constexpr (!weighed<stored_as<State>, Held> || !weighed<Bar, Held>) return false;
+  else if constexpr (shape_of_adjoint<Adjoint, State, Bar>().form == adjoint_form::recorded) {
+    using tape = typename tape_of<Adjoint, State, true>::type;
+    return sized_state<tape> || (scales<Held>::can_measure && std::move_constructible<tape>);
+  } else return true;
+}
+
+}  // namespace cairn::detail

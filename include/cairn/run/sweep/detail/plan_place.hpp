@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+/// \file plan_place.hpp  What a verb takes in the place of its plan: a schedule, a number of steps, or a budget.
+#include <type_traits>
+#include <utility>
+#include <cairn/core/bytes_of.hpp>
+#include <cairn/core/error.hpp>
+#include <cairn/core/sweep_bytes.hpp>
+#include <cairn/door/detail/checks.hpp>
+#include <cairn/door/detail/leaf_bytes.hpp>
+#include <cairn/rules/detail/sweep_needs.hpp>
+#include <cairn/rules/replay_check.hpp>
+#include <cairn/schedule/uniform.hpp>
+
+namespace cairn::detail {
+
+/// The bytes of a value, `unknown_bytes` if its type does not tell.
+template <class T>
+[[nodiscard]] wide bytes_if_known([[maybe_unused]] T const& x) {
+  if constexpr (sized_state<T>) return bytes_of(x);
+  else return unknown_bytes;
+}
+/// Stands for the adjoint of a loop that is kept, which is given later.
+struct adjoint_later {};
+/// Notes the bytes of p and dp, and of the choices of the step. If dp has the type of p, it becomes a copy of it.
+template <class Wrt, class Step>
+void size_others(sweep_sizes& sizes, [[maybe_unused]] Wrt const& by, Step& step, step_index steps) {
+  sizes.choices = choice_bytes_of(step, steps);
+  if constexpr (is_wrt<Wrt>) {
+    sizes.params = bytes_if_known(by.p), sizes.gradient = bytes_if_known(by.dp);
+    if constexpr (std::is_same_v<typename params_types<std::remove_const_t<Wrt>>::p,
+                                 typename params_types<std::remove_const_t<Wrt>>::dp>)
+      if (sizes.gradient < sizes.params) sizes.gradient = sizes.params;
+  }
+}
+/// The sizes of the values of a sweep, counted before anything runs: of a tool's tape if it has weighed it, otherwise
+/// `unknown_bytes`.
+template <class State, class Bar, class Seed, class Adjoint>
+[[nodiscard]] sweep_sizes sizes_of_values(State const& x0, [[maybe_unused]] Seed const& seed, Adjoint& adjoint,
+                                          step_index steps, step_index leaf) {
+  sweep_sizes sizes;
+  if constexpr (copied_state<State>) {
+    sizes.state = sizes.initial = bytes_of(x0);
+    sizes.state_inline = sizeof(State);
+  } else {
+    auto const& snapshot = save_state(x0);
+    sizes.state = bytes_of(snapshot);
+    sizes.state_inline = sizeof(snapshot);
+  }
+  if constexpr (std::is_same_v<Bar, library_bar>) sizes.adjoint = 0;
+  else if constexpr (std::is_same_v<Seed, Bar>) sizes.adjoint = bytes_of(seed);
+  else if constexpr (std::is_same_v<Bar, State>) sizes.adjoint = bytes_of(x0);
+  else sizes.adjoint = sizeof(Bar);
+  auto const terms = needs_of_terms(adjoint, sizes.state - sizes.state_inline, steps, leaf);
+  sizes.terms = terms.bytes;
+  sizes.tape = leaf_known(adjoint, terms.part);
+  return sizes;
+}
+/// \throws invalid_call   if a budget cannot count what the step records
+inline void check_choices(sweep_sizes const& sizes) {
+  if (sizes.choices == unknown_bytes)
+    throw invalid_call{"cairn::budget_of",
+                       "the step records its choices, and the bytes of a record are not known before it is made",
+                       {},
+                       "record numbers, or a struct of numbers; or give a plan instead of a budget"};
+}
+/// Whether all sizes can be seen before anything runs.
+template <class State, class Bar, class Seed, adjoint_form Form, class PlanGiven, class Wrt = no_wrt>
+[[nodiscard]] consteval bool check_counted() {
+  constexpr bool counts = counted_budget<PlanGiven> || filed_budget<PlanGiven>;
+  constexpr bool sized =
+      !counts || (sized_state<stored_as<State>> && (std::is_same_v<Bar, library_bar> || sized_state<Bar>));
+  constexpr bool bar = !counts || !sized || std::is_same_v<Seed, Bar> || std::is_same_v<Bar, State> ||
+                       std::is_same_v<Bar, library_bar> || is_flat<Bar>();
+  constexpr bool tape = !counts || Form != adjoint_form::recorded;
+  constexpr bool params = !any_budget<PlanGiven> ||
+                          (sized_state<typename params_types<Wrt>::p> && sized_state<typename params_types<Wrt>::dp>);
+  static_assert(sized,
+                "cairn: a budget is planned by counting bytes, but those of this state or its adjoint are not known; "
+                "give it a member bytes() or specialise cairn::state_traits with bytes(x)");
+  static_assert(bar,
+                "cairn: a budget is planned before anything runs, but only the seed knows the size of this adjoint; "
+                "give the seed as a value, or include <cairn/profile/measured.hpp> and give cairn::measured{budget}");
+  static_assert(tape,
+                "cairn: a budget is planned before anything runs, but the size of the tapes of a recording adjoint is "
+                "not known then; include <cairn/profile/measured.hpp> and give cairn::measured{budget}");
+  static_assert(params,
+                "cairn: a budget counts the bytes of the parameters and of their gradient, but those of this p or dp "
+                "are not known; give it a member bytes() or specialise cairn::state_traits with bytes(p)");
+  return sized && bar && tape && params;
+}
+
+/// A loop that is kept does not know its adjoint when it runs.
+template <class PlanGiven>
+[[nodiscard]] consteval bool check_not_measured() {
+  constexpr bool counts = !measured_budget<PlanGiven>;
+  static_assert(
+      counts,
+      "cairn: cairn::measured needs the adjoint, which a loop that is kept gets later; give cairn::budget_of, "
+      "or use cairn::gradient");
+  return counts;
+}
+
+template <class Options>
+[[nodiscard]] constexpr replay_check check_asked([[maybe_unused]] Options const& options) noexcept {
+  if constexpr (is_options<Options>) return options.verify;
+  else return replay_check::off;
+}
+template <class Options>
+[[nodiscard]] constexpr object_ends end_asked([[maybe_unused]] Options const& options) noexcept {
+  if constexpr (is_options<Options>) return options.object;
+  else if constexpr (is_object_end<Options>) return options;
+  else return object_ends::anywhere;
+}
+
+/// The plan as given; for a bare number of steps `uniform` with floor(sqrt n) checkpoints.
+template <class PlanGiven>
+[[nodiscard]] constexpr decltype(auto) as_plan(PlanGiven const& plan) {
+  if constexpr (std::is_integral_v<PlanGiven>) return uniform{step_index(plan)};
+  else return (plan);
+}
+/// Steps of the loop.
+template <class PlanGiven>
+[[nodiscard]] constexpr step_index steps_of(PlanGiven const& plan) {
+  if constexpr (std::is_integral_v<PlanGiven>) return step_index(plan);
+  else if constexpr (counted_budget<PlanGiven> || filed_budget<PlanGiven>) return plan.steps;
+  else if constexpr (measured_budget<PlanGiven>) return plan.budget.steps;
+  else return plan.steps();
+}
+
+/// The type of the plan that a sweep obeys.
+template <class PlanGiven>
+struct plan_obeyed { using type = std::remove_cvref_t<decltype(as_plan(std::declval<PlanGiven const&>()))>; };
+template <measured_budget PlanGiven>
+struct plan_obeyed<PlanGiven> { using type = typename PlanGiven::measures; };
+template <filed_budget PlanGiven>
+struct plan_obeyed<PlanGiven> { using type = typename PlanGiven::plans; };
+template <counted_budget PlanGiven>
+struct plan_obeyed<PlanGiven> {
+  using type =
+      decltype(std::declval<PlanGiven const&>().plan_for(sweep_form{}, sweep_sizes{}, replay_check::off));
+};
+template <class PlanGiven> using plan_type = typename plan_obeyed<PlanGiven>::type;
+
+/// What was given to a verb in the place of its plan, and beside it: all that bytes are counted from.
+template <class State, class Bar, class Step, class Seed, class Adjoint, class Wrt, class Options>
+struct counted_values {
+  Step& step;
+  State const& x0;
+  Seed const& seed;
+  Adjoint& adjoint;
+  Wrt const& by;
+  Options const& options;
+  sweep_form form;
+
+  counted_values(Step& forward, State const& state, Seed const& from, Adjoint& back, Wrt const& params,
+                 Options const& asked, sweep_form written)
+      : step{forward}, x0{state}, seed{from}, adjoint{back}, by{params}, options{asked}, form{written} {
+    form.snapshots = !copied_state<State>;
+    form.ends = end_asked(options);
+  }
+  /// Of p, dp and choices.
+  [[nodiscard]] sweep_sizes others(step_index steps) const {
+    sweep_sizes all;
+    size_others(all, by, step, steps);
+    return all;
+  }
+  [[nodiscard]] sweep_sizes sizes(step_index steps, step_index leaf) const {
+    auto all = sizes_of_values<State, Bar>(x0, seed, adjoint, steps, leaf);
+    size_others(all, by, step, steps);
+    return all;
+  }
+  /// For a budget, whose plan has leaves of one step. A tool weighs one from x0, and leaves an object in it.
+  [[nodiscard]] sweep_sizes sizes_for_budget(step_index steps) const {
+    auto all = sizes(steps, 1);
+    using lent = std::conditional_t<copied_state<State>, State const, State>;  // objects are variables
+    if (steps > 0) all.tape = leaf_bytes_of(adjoint, const_cast<lent&>(x0), 1);
+    check_choices(all);
+    return all;
+  }
+  /// The plan for what was given in its place.
+  template <class PlanGiven>
+  [[nodiscard]] constexpr decltype(auto) plan_from(PlanGiven const& place) const {
+    if constexpr (filed_budget<PlanGiven>) {
+      auto const all = sizes_for_budget(place.steps);
+      auto const bytes_of_plan = [&](auto const& tried, slot_index in_memory) {
+        return parts_with(tried, in_memory, form, all, check_asked(options)).total();
+      };
+      return PlanGiven::files::plan_for(place, x0, form, bytes_of_plan);
+    } else if constexpr (!counted_budget<PlanGiven>) return as_plan(place);
+    else return place.plan_for(form, sizes_for_budget(place.steps), check_asked(options));
+  }
+  /// What its sweep holds, `unknown_bytes` for what cannot be told before it runs.   \param slots  those in memory
+  template <class Plan>
+  [[nodiscard]] sweep_parts predicted(Plan const& plan, slot_index slots) const {
+    constexpr bool state = sized_state<stored_as<State>>, bar = sized_state<Bar>;  // library_bar has no bytes
+    sweep_parts parts;
+    if constexpr (state && bar) {
+      auto const all = sizes(plan.steps(), plan.leaf());
+      parts = parts_with(plan, slots, form, all, check_asked(options));
+      if (all.tape == unknown_bytes || form.adjoint == adjoint_form::recorded) parts.tapes = unknown_bytes;
+    } else {
+      parts = parts_with(plan, slots, form, others(plan.steps()), check_asked(options));
+      if (!state) parts.states = parts.initial = unknown_bytes;
+      if (!bar) parts.adjoints = unknown_bytes;
+      if (form.adjoint == adjoint_form::recorded) parts.tapes = unknown_bytes;
+    }
+    return parts;
+  }
+};
+/// \tparam Bar  the adjoint's type
+template <class Bar, class Step, class State, class Seed, class Adjoint, class Wrt, class Options>
+[[nodiscard]] auto values_for(Step& step, State const& x0, Seed const& seed, Adjoint& adjoint, Wrt const& by,
+                              Options const& options, sweep_form form) {
+  return counted_values<State, Bar, Step, Seed, Adjoint, Wrt, Options>{step, x0, seed, adjoint, by, options, form};
+}
+
+}  // namespace cairn::detail

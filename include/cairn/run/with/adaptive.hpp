@@ -1,0 +1,475 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+/// \file adaptive.hpp  Steps that choose their own size: the choice of every step is recorded, and repeated in replays
+/// and adjoints.
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+#include <vector>
+#include <cairn/core/action.hpp>
+#include <cairn/core/bytes_of.hpp>
+#include <cairn/core/detail/copy_fault.hpp>
+#include <cairn/core/detail/kept_as.hpp>
+#include <cairn/core/detail/user_values.hpp>
+#include <cairn/core/error.hpp>
+#include <cairn/core/state_traits.hpp>
+#include <cairn/core/sweep_bytes.hpp>
+#include <cairn/door/detail/adjoint_shape.hpp>
+#include <cairn/door/detail/callable.hpp>
+#include <cairn/door/detail/lending.hpp>
+#include <cairn/door/detail/step_shape.hpp>
+#include <cairn/door/forms.hpp>
+
+namespace cairn {
+namespace detail {
+
+struct no_record {};
+/// The state that `first` works on, and the record it returns.
+template <class State, class Record>
+struct choice {
+  using state = std::remove_cvref_t<State>;
+  using record = std::conditional_t<std::is_void_v<Record>, no_record, std::remove_cvref_t<Record>>;
+};
+template <class Result, class Input, class... Index> choice<Input, Result> choice_of(Result (*)(Input, Index...));
+template <class Result, class Class, class Input, class... Index>
+choice<Input, Result> choice_of(Result (Class::*)(Input, Index...));
+template <class Result, class Class, class Input, class... Index>
+choice<Input, Result> choice_of(Result (Class::*)(Input, Index...) const);
+
+template <class Fn> struct chosen_by { using type = choice<no_record, no_record>; };
+template <class Fn>
+  requires requires { choice_of(&Fn::operator()); }
+struct chosen_by<Fn> { using type = decltype(choice_of(&Fn::operator())); };
+template <class Fn>
+  requires std::is_function_v<std::remove_pointer_t<Fn>>
+struct chosen_by<Fn> { using type = decltype(choice_of(static_cast<Fn>(nullptr))); };
+
+/// Calls f(x..., i), or f(x...) if f takes no index.
+template <class Fn, class... Input>
+concept calls_at_step = calls<Fn, Input..., step_index const&> || calls<Fn, Input...>;
+template <class Fn, class... Input>
+decltype(auto) call_at_step(Fn& f, step_index const i, Input&&... x) {
+  if constexpr (calls<Fn, Input..., step_index const&>) return call_lending(f, std::forward<Input>(x)..., i);
+  else return call_lending(f, std::forward<Input>(x)...);
+}
+/// Stands for a record that is a number. It does not convert to other numbers, so it cannot be mistaken for an index.
+template <class Record>
+struct record_only {
+  template <class T>
+    requires std::is_same_v<std::remove_cv_t<T>, Record>
+  operator T() const;
+};
+template <class Fn, class Record, class... Input>
+concept takes_record = calls<Fn, Input..., Record const&> &&
+    (!std::is_arithmetic_v<Record> || !one_signature<Fn> || calls<Fn, Input..., record_only<Record>>);
+/// Called as f(x..., i, record), without converting i to a floating-point number.
+template <class Fn, class Record, class... Input>
+concept takes_index_and_record = takes_record<Fn, Record, Input..., step_index const&> &&
+    !(one_signature<Fn> && calls<Fn, Input..., floating_only, Record const&>);
+/// Called as f(x..., i, record) or as f(x..., record).
+template <class Fn, class Record, class... Input>
+concept calls_with_record = takes_index_and_record<Fn, Record, Input...> || takes_record<Fn, Record, Input...>;
+template <class Fn, class Record, class... Input>
+decltype(auto) call_with_record(Fn& f, step_index const i, Record const& record, Input&&... x) {
+  if constexpr (takes_index_and_record<Fn, Record, Input...>)
+    return call_lending(f, std::forward<Input>(x)..., i, record);
+  else return call_lending(f, std::forward<Input>(x)..., record);
+}
+
+/// Whether f takes the parameters of a loop, p or p and dp, before what follows: f(before..., p..., after...).
+template <class Fn, class Before, class Params, class... After> inline constexpr bool takes_params = false;
+template <class Fn, class... Before, class... Params, class... After>
+inline constexpr bool takes_params<Fn, arguments<Before...>, arguments<Params...>, After...> = [] {
+  if constexpr (!reads_before<Fn, arguments<Before...>, Params...>::template before<After...>) return false;
+  else return !cuts_params<Fn>(arguments<Before...>{}, arguments<Params...>{}, arguments<After...>{});
+}();
+/// How f takes them: with the index after them, or without.
+template <class Fn, class Before, class... Params> struct at_step_with;
+template <class Fn, class... Before, class... Params>
+struct at_step_with<Fn, arguments<Before...>, Params...> {
+  using before = arguments<Before...>;
+  using params = arguments<Params...>;
+  static constexpr bool indexed = takes_params<Fn, before, params, step_index const&> &&
+                                  !floating_index<Fn, Before..., Params...>,
+                        fits = indexed || takes_params<Fn, before, params>;
+};
+/// The same with a record at the end.
+template <class Fn, class Record, class Before, class... Params> struct recalled_with;
+template <class Fn, class Record, class... Before, class... Params>
+struct recalled_with<Fn, Record, arguments<Before...>, Params...> {
+  using before = arguments<Before...>;
+  using params = arguments<Params...>;
+  static constexpr bool indexed = takes_params<Fn, before, params, step_index const&, Record const&> &&
+                                  !(one_signature<Fn> && calls<Fn, Before..., Params..., floating_only, Record const&>),
+                        fits = indexed || (takes_params<Fn, before, params, Record const&> &&
+                                           !narrows<Fn, Record, arguments<Before..., Params...>>);
+};
+
+/// The records of a loop; reused for the next loop.
+template <class Record>
+struct step_records {
+  std::vector<Record> all;
+  std::uint64_t loops = 0;
+  bool given = false;  ///< they are from elsewhere, and no loop has begun with them
+
+  [[nodiscard]] Record const& at(step_index i) const {
+    if (std::size_t(i) >= all.size())
+      throw invalid_call{"cairn::adaptive",
+                         "there is no record of this step yet",
+                         {{"step", i}, {"records", all.size()}},
+                         "the loop has to run forward first: reverse a run of checkpointed_while or checkpointed_loop"};
+    return all[std::size_t(i)];
+  }
+};
+
+/// `record(x, p[, i], record of the step)`, called as record(x, i).
+template <class Fn, class State, class Record, class Params>
+struct recalled_record {
+  Fn& f;
+  step_records<Record> const& records;
+  Params const& p;
+  decltype(auto) operator()(State& x, step_index const i) const {
+    if constexpr (recalled_with<Fn, Record, arguments<State&>, Params const&>::indexed)
+      return call_lending(f, x, p, i, records.at(i));
+    else return call_lending(f, x, p, records.at(i));
+  }
+};
+/// `adjoint(x[, x1], bar, p, dp[, i], record of the step)`, called as adjoint(x[, x1], bar, i).
+template <class Fn, class Record, class Params, class DP>
+struct recalled_adjoint {
+  Fn& f;
+  step_records<Record> const& records;
+  Params const& p;
+  DP& dp;
+  template <class Input, class Bar>
+  void operator()(Input& x, Bar& bar, step_index const i) const { call(bar, i, x); }
+  template <class State, class Bar>
+  void operator()(State const& x, State const& x1, Bar& bar, step_index const i) const { call(bar, i, x, x1); }
+
+ private:
+  template <class Bar, class... States>
+  void call(Bar& bar, step_index const i, States&... x) const {
+    if constexpr (recalled_with<Fn, Record, arguments<States&..., Bar&>, Params const&, DP&>::indexed)
+      pull_back(f, bar, x..., bar, p, dp, i, records.at(i));
+    else pull_back(f, bar, x..., bar, p, dp, records.at(i));
+  }
+};
+/// A user's callable that also receives the record of its step: an adjoint with one or two states, or the `record` of a
+/// recording adjoint.
+template <class Fn, class Record>
+struct recalling {
+  using called = std::remove_reference_t<Fn>;
+  kept_callable<Fn> kept;
+  step_records<Record> const* records;
+  template <class Look>
+  void each_function(Look const& look) const { look(*kept); }
+
+  template <class State, class Params>
+  static consteval bool record_with() { return recalled_with<called, Record, arguments<State&>, Params const&>::fits; }
+  template <class State, class Params>
+  auto with_params(Params const& p) const { return recalled_record<called, State, Record, Params>{*kept, *records, p}; }
+  template <class State, class Bar, class Params, class DP>
+  static consteval adjoint_shape adjoint_with() {
+    constexpr auto one = shape_as<adjoint_form::one_step, Bar, Params, DP, lent_state<State>>();
+    if constexpr (one.wrong != fault::shape || saved_state<State>) return one;
+    else return shape_as<adjoint_form::with_next, Bar, Params, DP, State const&, State const&>();
+  }
+  template <class State, class Bar, class Params, class DP>
+  auto with_params(Params const& p, DP& dp) const {
+    return recalled_adjoint<called, Record, Params, DP>{*kept, *records, p, dp};
+  }
+
+  template <class State>
+    requires calls_with_record<called, Record, State&>
+    decltype(auto) operator()(State& x, step_index i) const {
+      return call_with_record<called, Record>(*kept, i, records->at(i), x);
+    }
+  // These take bar as f does, by reference or by value; the last index of a leaf is not a bar.
+  template <class State, class Bar>
+    requires calls_with_record<called, Record, State const&, Bar>
+  decltype(auto) operator()(State const& x, Bar&& bar, step_index i) const {
+    return call_with_record<called, Record>(*kept, i, records->at(i), x, std::forward<Bar>(bar));
+  }
+  // The adjoint of an object may change the object.
+  template <class State, class Bar>
+    requires(saved_state<State> && calls_with_record<called, Record, State&, Bar>)
+  decltype(auto) operator()(State& x, Bar&& bar, step_index i) const {
+    return call_with_record<called, Record>(*kept, i, records->at(i), x, std::forward<Bar>(bar));
+  }
+  template <class State, class Bar>
+    requires(!std::is_same_v<Bar, step_index> && calls_with_record<called, Record, State const&, State const&, Bar>)
+  decltype(auto) operator()(State const& x, State const& x1, Bar&& bar, step_index i) const {
+    return call_with_record<called, Record>(*kept, i, records->at(i), x, x1, std::forward<Bar>(bar));
+  }
+
+ private:
+  template <adjoint_form Form, class Bar, class Params, class DP, class... States>
+  static consteval adjoint_shape shape_as() {
+    using with = recalled_with<called, Record, arguments<States..., Bar&>, Params const&, DP&>;
+    using before = arguments<States...>;
+    using params = arguments<Params const&, DP&>;
+    adjoint_shape found;
+    if constexpr (with::indexed)
+      found = adjoint_read<Form, called, Bar, before, params, step_index const&, Record const&>::get();
+    else if constexpr (with::fits) found = adjoint_read<Form, called, Bar, before, params, Record const&>::get();
+    if (found.form != adjoint_form::none) found = {Form, true, false, false, false, fault::none};
+    return found;
+  }
+};
+
+}  // namespace detail
+
+/// A step that is chosen once and then repeated: an integrator that tries step sizes until one is accepted, or an
+/// iteration to a tolerance. The first run of step i calls `record = first(x[, i])`, which makes one accepted step on x
+/// and returns its choice (a step size, an order, flags). Later runs call `again(x[, i], record)`, which repeats the
+/// step without choosing.
+/// If `first` takes x by const reference or by value, it only chooses, and `again` makes the step also the first time.
+/// This runs each step once more, but then no two pieces of code can differ in bits. Otherwise both must give the same
+/// bits: let both call one function for the arithmetic; `check_adjoint(loop.step(), ...)` compares them.
+///
+/// In a verb with `wrt` both take its p: `first(x, p[, i])`, `again(x, p[, i], record)`; adjoints of `with_record` take
+/// p and dp, its `record` p, before the index.
+///
+/// Both must have one signature: `first` cannot have an `auto` parameter. One object serves one loop at a time, must
+/// outlive the loop's run, and cannot be moved. Memory: one record per step, in an array that grows by doubling and is
+/// kept for the next loop.
+template <class First, class Again>
+class adaptive {
+  using State = typename detail::chosen_by<First>::type::state;
+  using Record = typename detail::chosen_by<First>::type::record;
+  static constexpr bool returns = !std::is_same_v<Record, detail::no_record>,
+                        owns = !returns || detail::standalone<Record>;
+  static_assert(owns,
+                "cairn: the record that `first` returns is a pointer, a view or an expression of data that changes "
+                "later; return one that owns its data, such as x.eval()");
+  static constexpr bool chooses = returns && (!owns || std::movable<Record>);
+  static_assert(chooses,
+                "cairn: adaptive{first, again} needs `record = first(x, i)` that returns a value to keep, and whose "
+                "parameters are types, not auto");
+  /// Whether `first` is called without parameters of a loop; one that takes p is checked where p is known.
+  static constexpr bool plain = [] {
+    if constexpr (!chooses || !owns) return true;
+    else return detail::calls_at_step<First, State&> && !detail::floating_index<First, State&>;
+  }();
+  static constexpr bool repeats = !chooses || !owns || !plain || detail::calls_with_record<Again, Record, State&>;
+  static_assert(repeats,
+                "cairn: adaptive{first, again} needs `again(x, i, record)`, which repeats the step that `first` "
+                "recorded; i may be left out");
+
+  /// What is wrong with what both take. `first` may take x by value, and then only chooses.
+  template <class... Params>
+  static consteval detail::fault wrong_with() {
+    using namespace detail;
+    constexpr auto head = call_with<reads_params<Params>...>{};
+    constexpr call_with<numbers_step> index;
+    constexpr auto of_first = [&] {
+      constexpr call_with<may_change<State>> x;
+      if constexpr (at_step_with<First, arguments<State&>, Params const&...>::indexed)
+        return fault_of_call<First>(x + head + index);
+      else return fault_of_call<First>(x + head);
+    }();
+    if constexpr (of_first != fault::none) return of_first;
+    else {
+      constexpr call_with<changes<State>> x;
+      constexpr call_with<reads<Record>> made;
+      if constexpr (recalled_with<Again, Record, arguments<State&>, Params const&...>::indexed)
+        return fault_of_call<Again>(x + head + index + made);
+      else return fault_of_call<Again>(x + head + made);
+    }
+  }
+  static constexpr detail::fault wrong = [] {
+    if constexpr (chooses && owns && plain && repeats) return wrong_with<>();
+    else return detail::fault::none;
+  }();
+  static_assert(wrong != detail::fault::unchanged,
+                "cairn: the `again` of cairn::adaptive makes the step, so it takes x by a reference that is not const");
+  static_assert(wrong == detail::fault::none || wrong == detail::fault::unchanged,
+                "cairn: `first` or `again` of cairn::adaptive takes a number of a narrower type than it is given, or its "
+                "index as a short number, a bool or a default argument; take the number's own type, and "
+                "`cairn::step_index i`");
+  static constexpr bool sound = chooses && owns && repeats && wrong == detail::fault::none;
+
+  /// How first and again take p.
+  template <class Params>
+  struct with_p {
+    using chosen = detail::at_step_with<First, detail::arguments<State&>, Params const&>;
+    using only_chosen = detail::at_step_with<First, detail::arguments<State const&>, Params const&>;
+    using repeated = detail::recalled_with<Again, Record, detail::arguments<State&>, Params const&>;
+    static constexpr bool only_chooses = only_chosen::fits;
+    static constexpr bool fits = [] {
+      if constexpr (chosen::fits && repeated::fits) return wrong_with<Params>() == detail::fault::none;
+      else return false;
+    }();
+  };
+  /// The functions with p.
+  template <class Params>
+  struct bound_functions {
+    using with = with_p<Params>;
+    static constexpr bool only_chooses = with::only_chooses;
+    adaptive& owner;
+    Params const& p;
+    template <class Input>
+    decltype(auto) first(Input& x, step_index i) const {
+      using asked = std::conditional_t<std::is_const_v<Input>, typename with::only_chosen, typename with::chosen>;
+      if constexpr (asked::indexed) return detail::call_lending(owner.first_, x, p, std::as_const(i));
+      else return detail::call_lending(owner.first_, x, p);
+    }
+    void again(State& x, step_index const i, Record const& made) const {
+      if constexpr (with::repeated::indexed) detail::call_lending(owner.again_, x, p, i, made);
+      else detail::call_lending(owner.again_, x, p, made);
+    }
+  };
+  /// The functions without parameters.
+  struct plain_functions {
+    static constexpr bool only_chooses = detail::calls_at_step<First, State const&>;
+    adaptive& owner;
+    template <class Input>
+    decltype(auto) first(Input& x, step_index i) const { return detail::call_at_step(owner.first_, i, x); }
+    void again(State& x, step_index i, Record const& made) const {
+      detail::call_with_record<Again, Record>(owner.again_, i, made, x);
+    }
+  };
+
+  template <class Params>
+  class repeatable_with {
+   public:
+    void operator()(State& x, step_index i) const { functions_.owner.run(functions_, x, i, loop_); }
+    void choose(detail::chosen_anew, State& x, step_index i) const { functions_.owner.run_anew(functions_, x, i); }
+
+   private:
+    friend adaptive;
+    repeatable_with(adaptive& owner, std::uint64_t loop, Params const& p) noexcept
+        : functions_{owner, p}, loop_{loop} {}
+    bound_functions<Params> functions_;
+    std::uint64_t loop_;
+  };
+  /// In the place of the step of an object that was refused, so that there is one error.
+  struct refused_step {
+    refused_step(adaptive&, std::uint64_t) noexcept {}
+    template <class X>
+    void operator()(X&, step_index) const {}
+  };
+  class repeatable {
+   public:
+    static constexpr bool needs_params = !plain;
+    void operator()(State& x, step_index i) const
+      requires plain
+    {
+      owner_->run(plain_functions{*owner_}, x, i, loop_);
+    }
+    template <class, class Params>
+    static consteval detail::step_shape step_with() {
+      if constexpr (!with_p<Params>::fits) return detail::no_step(detail::fault::part);
+      else return {step_form::in_place, true, false, detail::fault::none};
+    }
+    template <class, class Params>
+    [[nodiscard]] auto with_params(Params const& p) const { return repeatable_with<Params>{*owner_, loop_, p}; }
+    /// For a check: makes step i on x with a new choice, which is not recorded.
+    void choose(detail::chosen_anew, State& x, step_index i) const
+      requires plain
+    {
+      owner_->run_anew(plain_functions{*owner_}, x, i);
+    }
+    /// Called by executors, once before each loop.
+    void begin(detail::loop_begins) const { owner_->begin(loop_); }
+    /// The most that the records of so many steps take: while the array grows, the old one is beside the new one.
+    [[nodiscard]] wide choice_bytes(step_index steps) const noexcept {
+      if constexpr (!detail::is_flat<Record>()) return unknown_bytes;
+      wide const now = owner_->records_.all.capacity();
+      wide most = now > 0 ? now : 1;
+      while (most < wide(steps)) most *= 2;
+      return (most == now ? now : most + most / 2) * sizeof(Record);
+    }
+    /// For a run on disk.
+    [[nodiscard]] detail::step_records<Record>& choices() const noexcept { return owner_->records_; }
+    template <class Look>
+    void each_function(Look const& look) const { look(owner_->first_), look(owner_->again_); }  ///< calls look with them
+
+   private:
+    friend adaptive;
+    repeatable(adaptive& owner, std::uint64_t loop) noexcept : owner_{&owner}, loop_{loop} {}
+    adaptive* owner_;
+    std::uint64_t loop_;
+  };
+  using step_type = std::conditional_t<sound, repeatable, refused_step>;
+
+ public:
+  /// \param first  `record = first(x[, i])`   \param again  `again(x[, i], record)`, which changes x
+  adaptive(First first, Again again) : first_{std::move(first)}, again_{std::move(again)} {}
+  adaptive(adaptive const&) = delete;
+  adaptive& operator=(adaptive const&) = delete;
+
+  /// The step of a new loop; discards the records of the previous one. \throws invalid_call   by a step of the previous
+  /// loop, and if a second loop begins with this step: it would repeat the choices of the first
+  [[nodiscard]] step_type step() noexcept {
+    records_.all.clear();
+    records_.given = false;
+    return step_type{*this, ++records_.loops};
+  }
+  /// The same with the records of steps that have run before, in another process for example: these steps repeat them,
+  /// and later ones choose. For `resume`, and for a loop that is to repeat what another one chose.
+  [[nodiscard]] step_type step(std::vector<Record> records) noexcept {
+    records_.all = std::move(records);
+    records_.given = true;
+    return step_type{*this, ++records_.loops};
+  }
+  /// Adds the record of the step as last argument of an adjoint, or of the `record` of a recording adjoint: `f(x, bar[,
+  /// i], record)`, `f(x, x1, bar[, i], record)`, `tape = f(x[, i], record)`. Keeps an lvalue by reference.
+  template <class Fn>
+  [[nodiscard]] auto with_record(Fn&& f) const {
+    return detail::recalling<detail::kept_as<Fn>, Record>{std::forward<Fn>(f), &records_};
+  }
+
+  /// The records, one for each step that has run.
+  [[nodiscard]] std::vector<Record> const& records() const noexcept { return records_.all; }
+  /// Bytes of the array of records.
+  [[nodiscard]] std::size_t record_bytes() const noexcept { return records_.all.capacity() * sizeof(Record); }
+  /// Reserves room for the records of `steps` steps, so that the array need not grow.
+  void reserve(std::size_t steps) { records_.all.reserve(steps); }
+
+ private:
+  void check_loop(std::uint64_t loop, step_index i) const {
+    if (loop != records_.loops)
+      throw invalid_call{"cairn::adaptive",
+                         "another loop has begun with these records",
+                         {{"step", i}},
+                         "use one adaptive object for each run that is kept"};
+  }
+  void begin(std::uint64_t loop) {
+    check_loop(loop, 0);
+    if (!records_.all.empty() && !std::exchange(records_.given, false))
+      throw invalid_call{"cairn::adaptive",
+                         "a second loop begins with this step, and would repeat what the first one chose",
+                         {{"records", records_.all.size()}},
+                         "call step() for each loop"};
+  }
+  template <class Functions>
+  void run(Functions const& f, State& x, step_index i, std::uint64_t loop) {
+    check_loop(loop, i);
+    if (std::size_t(i) < records_.all.size()) return repeat(f, x, i);
+    if (std::size_t(i) > records_.all.size()) (void)records_.at(i);
+    if constexpr (Functions::only_chooses) {
+      records_.all.push_back(detail::taken_from([&]() -> decltype(auto) { return f.first(std::as_const(x), i); }));
+      repeat(f, x, i);
+    } else {
+      records_.all.push_back(detail::taken_from([&]() -> decltype(auto) { return f.first(x, i); }));
+    }
+  }
+  template <class Functions>
+  void run_anew(Functions const& f, State& x, step_index i) {
+    auto const made = detail::taken_from([&]() -> decltype(auto) { return f.first(x, i); });
+    if constexpr (Functions::only_chooses) f.again(x, i, made);
+  }
+  template <class Functions>
+  void repeat(Functions const& f, State& x, step_index i) {
+    f.again(x, i, std::as_const(records_.all[std::size_t(i)]));
+  }
+
+  First first_;
+  Again again_;
+  detail::step_records<Record> records_;
+};
+
+}  // namespace cairn

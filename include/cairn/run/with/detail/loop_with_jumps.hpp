@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+/// \file loop_with_jumps.hpp  The step of a loop with jumps, and its adjoint where that does not record.
+#include <cstddef>
+#include <optional>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <cairn/core/detail/compiler.hpp>
+#include <cairn/core/detail/kept_as.hpp>
+#include <cairn/core/detail/lesser.hpp>
+#include <cairn/core/detail/user_values.hpp>
+#include <cairn/core/state_traits.hpp>
+#include <cairn/door/forms.hpp>
+#include <cairn/run/form/detail/loop_adjoint.hpp>
+#include <cairn/run/form/detail/plans_inside.hpp>
+#include <cairn/run/form/detail/reversal.hpp>
+#include <cairn/run/sweep/detail/cached_object.hpp>
+#include <cairn/run/with/detail/jump_kinds.hpp>
+#include <cairn/run/with/detail/jump_trail.hpp>
+
+namespace cairn::detail {
+
+/// The step of a loop with jumps.
+template <class Step, class... Jump>
+struct jumps_step {
+  using inner_step = std::remove_reference_t<Step>;
+  using jumps_type = std::tuple<Jump...>;
+  template <class State>
+  static constexpr step_shape shape_on = shape_of_step<inner_step, State>();
+  kept_callable<Step> inner;
+  jumps_type jumps;
+  mutable lent_object memory;
+
+  /// The same with the parameters of the loop; see `binds_step`.
+  template <class State, class Params>
+  static consteval step_shape step_with() {
+    constexpr auto read = shape_of_step_with<inner_step, State, Params>();
+    if constexpr (read.wrong != fault::none) return read;
+    else if constexpr (!(Jump::template fits<State, Params>() && ...)) return no_step(fault::part);
+    else
+      return {read.form == step_form::out_of_place ? read.form : step_form::in_place, true, read.stops, fault::none};
+  }
+  template <class State, class Params>
+  auto with_params(Params const& p) const {
+    auto bound = bind_step<State>(*inner, p);
+    auto all = jumps_with_params<State>(jumps, p);
+    return typename over_jumps<cairn::detail::jumps_step, decltype(all), decltype(bound)>::type{
+        bound, std::move(all), lent_object{&memory}};
+  }
+
+  template <class State>
+    requires(shape_on<State>.form == step_form::in_place || shape_on<State>.form == step_form::by_value)
+  auto operator()(State& x, step_index i) const -> std::conditional_t<shape_on<State>.stops, bool, void> {
+    before(x, i);
+    if constexpr (shape_on<State>.stops) {
+      bool const more = move_on(*inner, x, i);
+      after(x, i);
+      return more;
+    } else {
+      move_on(*inner, x, i);
+      after(x, i);
+    }
+  }
+  template <class State>
+    requires(shape_on<State>.form == step_form::out_of_place)
+  void operator()(State const& x, State& x1, step_index i) const {
+    bool due = false;
+    each_jump(jumps, [&](auto const& jump, std::size_t) { due = due || jump.due_before(x, i); });
+    if (!due) move_to(*inner, x, x1, i);
+    else {
+      auto& jumped = memory.object().get<std::optional<State>>();
+      put_copy(jumped, x);
+      before(*jumped, i);
+      move_to(*inner, std::as_const(*jumped), x1, i);
+    }
+    after(x1, i);
+  }
+  /// Called by executors, once before each loop.
+  void begin(loop_begins loop) const {
+    if (loop.steps >= 0) each_jump(jumps, [&](auto const& jump, std::size_t) { jump.check_loop(loop.steps); });
+    begin_loop(*inner, loop);
+  }
+  template <class Look>
+  void each_function(Look const& look) const { look(*inner), look_at_jumps(jumps, look); }
+
+ private:
+  template <class State>
+  void before(State& x, step_index i) const {
+    each_jump(jumps, [&](auto const& jump, std::size_t) {
+      if (jump.due_before(std::as_const(x), i)) jump.run(x, i);
+    });
+  }
+  template <class State>
+  void after(State& x, step_index i) const {
+    each_jump(jumps, [&](auto const& jump, std::size_t) { if (jump.due_after(i)) jump.run(x, i); });
+  }
+};
+
+/// The adjoint of that step, unless it records.
+template <class Step, class Adjoint, class... Jump>
+struct jumps_adjoint : adjoint_over<jumps_adjoint<Step, Adjoint, Jump...>> {
+  jumps_adjoint(kept_callable<Step> step, kept_callable<Adjoint> f, std::tuple<Jump...> all)
+      : inner{step}, adjoint{f}, jumps{std::move(all)} {}
+  using inner_step = std::remove_reference_t<Step>;
+  using inner_back = std::remove_reference_t<Adjoint>;
+  using jumps_type = std::tuple<Jump...>;
+  kept_callable<Step> inner;
+  kept_callable<Adjoint> adjoint;
+  jumps_type jumps;
+  mutable lent_object memory;
+
+  template <class State, class Bar, class Params, class DP>
+  static consteval adjoint_shape adjoint_with() {
+    constexpr auto read = shape_of_adjoint_with<inner_back, State, Bar, Params, DP>();
+    if constexpr (read.form == adjoint_form::none) return read;
+    else if constexpr (!(Jump::template adjoint_fits<State, Bar, Params, DP>() && ...)) return no_adjoint(fault::part);
+    else return {read.form, true, false, false, false, fault::none};
+  }
+  template <class State, class Bar, class Params, class DP>
+  void check_plans() const { check_plans_inside<State, Bar, Params, DP>(*adjoint); }
+
+  template <class State, class Bar>
+  static consteval adjoint_shape shape_on() { return shape_of_adjoint<inner_back, State, Bar>(); }
+  template <class Look>
+  void each_function(Look const& look) const {
+    look(*inner), look(*adjoint), look_at_jumps(jumps, look);
+  }
+  /// \param x1  the state after the last step and its jumps, for adjoints that take x1
+  template <class State, class Input, class Bar, class Params, class DP>
+  void back(Input& x, State const* x1, Bar& bar, Params const& p, DP& dp, step_index first, step_index last) const {
+    if constexpr (no_p<Params>) along(*inner, jumps, x, x1, bar, p, dp, first, last);
+    else {
+      auto step = bind_step<State>(*inner, p);
+      along(step, jumps_with_params<State, Bar>(jumps, p, dp), x, x1, bar, p, dp, first, last);
+    }
+  }
+
+ private:
+  template <class StepGiven, class Jumps, class State, class Input, class Bar, class Params, class DP>
+  void along(StepGiven& step, Jumps const& all, Input& x, State const* x1, Bar& bar, Params const& p, DP& dp,
+             step_index first, step_index last) const {
+    auto& trail = memory.object().get<jump_trail<State>>();
+    trail.begin(x);
+    walk(step, all, trail, first, last);
+    for (std::size_t k = trail.size(); k-- > 0;) {
+      auto const& mark = trail[k];
+      auto& at = trail.back_at(mark);
+      if (mark.jump == trail.of_steps) call_back<State>(*adjoint, at, x1, bar, p, dp, mark.from, mark.to);
+      else
+        each_jump(all, [&](auto const& jump, std::size_t which) {
+          if (which == mark.jump) jump.reverse(at, bar, mark.from);
+        });
+      x1 = address_of(std::as_const(at));
+    }
+  }
+  /// Notes the jumps and runs of steps from `first` to `last`; runs no step after the last jump.
+  template <class StepGiven, class Jumps, class State>
+  void walk(StepGiven& step, Jumps const& all, jump_trail<State>& trail, step_index first, step_index last) const {
+    bool open = false;  // a run of steps is in progress: the last entry is its start
+    step_index i = first;
+    for (;;) {
+      each_jump(all, [&](auto const& jump, std::size_t k) {
+        if (!jump.due_before(trail.here(), i)) return;
+        trail.note(k, i);
+        jump.run(trail.live(), i);
+        open = false;
+      });
+      step_index const end = next_check(i, last);
+      if (!std::exchange(open, true)) trail.note(trail.of_steps, i, end > last);
+      trail[trail.size() - 1].to = lesser(end, last);
+      if (end > last) return;
+      for (; i < end; ++i) trail.run(step, i);
+      each_jump(all, [&](auto const& jump, std::size_t k) {
+        if (!jump.due_after(end - 1)) return;
+        trail.note(k, end - 1);
+        jump.run(trail.live(), end - 1);
+        open = false;
+      });
+      if (end == last) return;
+    }
+  }
+  /// The next state in (i, last) before whose step a jump may be due, or in (i, last] after whose step one is due;
+  /// more than `last` if there is none.
+  [[nodiscard]] step_index next_check(step_index i, step_index last) const {
+    step_index found = last + 1;
+    each_jump(jumps, [&](auto const& jump, std::size_t) {
+      step_index const next = jump.next(i, last + 1);
+      if (next < found && (next < last || (next == last && jump.due_after(last - 1)))) found = next;
+    });
+    return found;
+  }
+};
+
+}  // namespace cairn::detail

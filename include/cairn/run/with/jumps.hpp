@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+/// \file jumps.hpp  Events of a loop: the state jumps at a given step, or when a condition holds.
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <cairn/core/detail/kept_as.hpp>
+#include <cairn/core/state_traits.hpp>
+#include <cairn/door/detail/signature.hpp>
+#include <cairn/door/forms.hpp>
+#include <cairn/run/with/detail/jump_kinds.hpp>
+#include <cairn/run/with/detail/jumps_on_tape.hpp>
+#include <cairn/run/with/detail/loop_with_jumps.hpp>
+
+namespace cairn {
+namespace detail {
+
+/// The state and the bar of a loop, if the signatures of step and adjoint name the same ones. Void if these are
+/// templates, or take types to which a state converts.
+template <class Step, class Adjoint, class OfStep, class OfAdjoint>
+struct told_types {
+  using state = void;
+  using bar = void;
+};
+template <class Step, class Adjoint, class State, class... After, class Input, class Bar, class... Behind>
+  requires(state<State> && copied_state<Bar> && std::is_same_v<std::remove_cvref_t<Input>, State> &&
+           (shape_of_adjoint<Adjoint, State, Bar>().form == adjoint_form::one_step ||
+            shape_of_adjoint<Adjoint, State, Bar>().form == adjoint_form::leaf))
+struct told_types<Step, Adjoint, arguments<State&, After...>, arguments<Input, Bar&, Behind...>> {
+  using state = State;
+  using bar = Bar;
+};
+template <class Step, class Adjoint>
+using told_by = told_types<Step, Adjoint, typename decltype(parameters_of<Step>())::type,
+                           typename decltype(parameters_of<Adjoint>())::type>;
+
+/// Checked when a loop with jumps is made, if the signatures of its step and adjoint name their types; otherwise in the
+/// sweep.
+template <class Jump, class State, class Bar>
+consteval void check_jump_early() {
+  if constexpr (!std::is_void_v<State>)
+    if constexpr (Jump::template check_jump<State>())
+      if constexpr (Jump::template check_adjoint<State, Bar>())
+        if constexpr (requires { Jump::template check_condition<State>(); })
+          (void)Jump::template check_condition<State>();
+}
+
+}  // namespace detail
+
+/// A jump of state i before step i: `x = jump(x[, i])`, in place or by value. An argument of `with_jumps`.
+/// \param adjoint  `adjoint(x, bar[, i])`, in place or by value: x is the state before the jump; bar belongs to the
+///   state after the jump before the call, and to the state before the jump after the call
+/// \throws invalid_call   if i < 0
+template <class Jump, class Adjoint>
+[[nodiscard]] auto jump_at(step_index i, Jump&& jump, Adjoint&& adjoint) {
+  detail::jump_of_step<detail::kept_as<Jump>, detail::kept_as<Adjoint>> made{
+      {std::forward<Jump>(jump), std::forward<Adjoint>(adjoint)}, i, false};
+  made.check("cairn::jump_at");
+  return made;
+}
+/// A jump after step i, before anything else uses state i + 1; for i = n - 1 a jump of the final state. Its adjoint
+/// runs step i once more.
+template <class Jump, class Adjoint>
+[[nodiscard]] auto jump_after(step_index i, Jump&& jump, Adjoint&& adjoint) {
+  detail::jump_of_step<detail::kept_as<Jump>, detail::kept_as<Adjoint>> made{
+      {std::forward<Jump>(jump), std::forward<Adjoint>(adjoint)}, i, true};
+  made.check("cairn::jump_after");
+  return made;
+}
+/// A jump before every step i at which `condition(x)` or `condition(x, i)` is true for state i. The condition is not
+/// evaluated for the final state, which no step follows.
+template <class Condition, class Jump, class Adjoint>
+[[nodiscard]] auto jump_when(Condition&& condition, Jump&& jump, Adjoint&& adjoint) {
+  return detail::jump_on_condition<detail::kept_as<Condition>, detail::kept_as<Jump>, detail::kept_as<Adjoint>>{
+      {std::forward<Jump>(jump), std::forward<Adjoint>(adjoint)}, std::forward<Condition>(condition)};
+}
+
+/// A loop whose state jumps at some of its steps: a ball bounces, a dose is given, data are assimilated. `step` and
+/// `adjoint` are those of the loop with its jumps, for any verb and plan; several jumps at one step are made in the
+/// order given. Lvalues are kept by reference, see `hooked`; of an rvalue step both members have a copy.
+///
+/// The inner step has any form; the step with jumps is out of place like it, or else in place, and may return bool for
+/// `checkpointed_while`. So has the inner adjoint: `(x, bar, i)`; `(x, x1, bar, i)`, where x1 is the state after the step
+/// and before its `jump_after`; `recorded`, whose tapes get the states before jumps, for states that can be copied; or
+/// `(x, bar, first, last)`, which is called for each run of steps between two jumps. If a library holds bar, no adjoint
+/// takes one. Checkpoints, hooks and `keep_going` see state i before the jumps of `jump_at(i)` and `jump_when`, and
+/// after those of `jump_after(i - 1)`.
+///
+/// A step without a jump costs nothing extra. The adjoint of a step with jumps runs these jumps once more, on copies of
+/// the state whose memory is reused: one copy, and one more for each further jump; `jump_after` also runs its step
+/// again. An object that cannot be copied makes the jumps itself, and is restored from as many snapshots when an
+/// adjoint needs it. In a leaf the steps before its last jump run once more (with `jump_when` all but the last), and so
+/// do the jumps. Plans do not count these copies, snapshots and runs.
+///
+/// In a verb with `wrt` the inner step and adjoint take p and dp before the index, and a jump, its adjoint and its
+/// condition may take them.
+///
+/// Jumps at fixed steps are differentiated exactly. For a condition on the state the derivative is that of the branch
+/// taken: the step at which the condition becomes true is a whole number and has no derivative. To differentiate the
+/// time of an event, too (saltation), find that time as a root inside the step, as a part of it.
+/// \throws invalid_call   before any step runs, if a jump is at no step of a loop of known length
+template <class Step, class Adjoint, class... Jump>
+class with_jumps {
+  using jumps_type = std::tuple<Jump...>;
+  using inner_step = std::remove_reference_t<Step>;
+  using inner_back = std::remove_reference_t<Adjoint>;
+  using told = detail::told_by<std::remove_const_t<inner_step>, std::remove_const_t<inner_back>>;
+  using checked = std::bool_constant<
+      (detail::check_jump_early<Jump, typename told::state, typename told::bar>(), ..., true)>;
+  using forward = detail::jumps_step<Step, Jump...>;
+  using backward = detail::jumps_adjoint<Step, Adjoint, Jump...>;
+
+  /// The adjoint if the inner one records.
+  struct taped {
+    template <class Given>
+    using record = detail::jumps_record<detail::kept_as<decltype((std::declval<Given>().record))>, Jump...>;
+    template <class Given>
+    using reverse = detail::jumps_reverse<detail::kept_as<decltype((std::declval<Given>().reverse))>, Jump...>;
+    template <class Given>
+    using restart = detail::jumps_restart<detail::kept_as<decltype((std::declval<Given>().restart))>, Jump...>;
+    template <class Arg>
+    [[nodiscard]] static auto of(Arg&& back, jumps_type const& jumps) {
+      record<Adjoint> first{std::forward<Arg>(back).record, jumps};
+      reverse<Adjoint> second{std::forward<Arg>(back).reverse, jumps};
+      if constexpr (requires { back.restart; })
+        return recorded<record<Adjoint>, reverse<Adjoint>, restart<Adjoint>>{
+            std::move(first), std::move(second), {std::forward<Arg>(back).restart, jumps}};
+      else return recorded<record<Adjoint>, reverse<Adjoint>>{std::move(first), std::move(second)};
+    }
+  };
+  template <class Arg>
+  [[nodiscard]] static auto adjoint_of(inner_step& inner, Arg&& back, jumps_type const& jumps) {
+    if constexpr (detail::recorder<inner_back>) return taped::of(std::forward<Arg>(back), jumps);
+    else
+      return backward{
+          detail::kept_callable<Step>{inner}, detail::kept_callable<Adjoint>{std::forward<Arg>(back)}, jumps};
+  }
+  using adjoint_type = decltype(adjoint_of(std::declval<inner_step&>(), std::declval<Adjoint>(),
+                                           std::declval<jumps_type const&>()));
+
+ public:
+  /// \param inner  the step between jumps   \param back  its adjoint
+  /// \param jumps  of `jump_at`, `jump_after`, `jump_when`
+  template <class StepArg, class AdjointArg>
+    requires(std::is_same_v<detail::kept_as<StepArg>, Step> && std::is_same_v<detail::kept_as<AdjointArg>, Adjoint>)
+  explicit with_jumps(StepArg&& inner, AdjointArg&& back, Jump... jumps)
+      : step{inner, jumps_type{jumps...}, {}},
+        adjoint(adjoint_of(*step.inner, std::forward<AdjointArg>(back), jumps_type{jumps...})) {}
+  forward step;  ///< the step with its jumps
+  adjoint_type adjoint;  ///< the adjoint of that step
+};
+/// Deduces how the callables are kept.
+template <class Step, class Adjoint, class... Jump>
+with_jumps(Step&&, Adjoint&&, Jump...) -> with_jumps<detail::kept_as<Step>, detail::kept_as<Adjoint>, Jump...>;
+
+}  // namespace cairn

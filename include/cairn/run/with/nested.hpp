@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+/// \file nested.hpp  Nested loops: an outer step that is itself a checkpointed loop.
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+#include <cairn/core/detail/compiler.hpp>
+#include <cairn/core/detail/kept_as.hpp>
+#include <cairn/door/detail/lending.hpp>
+#include <cairn/rules/detail/refused_replay.hpp>
+#include <cairn/rules/replay_check.hpp>
+#include <cairn/run/form/detail/loop_adjoint.hpp>
+#include <cairn/run/form/detail/plans_inside.hpp>
+#include <cairn/run/form/detail/reversal.hpp>
+#include <cairn/run/gradient.hpp>
+#include <cairn/run/sweep/detail/cached_object.hpp>
+#include <cairn/run/sweep/detail/end_hash.hpp>
+#include <cairn/run/sweep/detail/frames.hpp>
+#include <cairn/run/sweep/detail/sweep.hpp>
+
+namespace cairn {
+namespace detail {
+
+/// A step, or the `record` of an adjoint, whose index counts from `base`. Forward and backward sweep of an inner loop
+/// call the same instantiation, and so the same machine code: see call.hpp.
+template <class Step>
+struct counted_from {
+  Step* inner;
+  step_index base;
+
+  template <class State>
+  static constexpr bool gives_state = shape_of_step<Step, State>().form == step_form::by_value;
+  template <class State>
+    requires(!std::is_const_v<State> && !gives_state<State> && calls<Step, State&, step_index>)
+  decltype(auto) operator()(State& x, step_index i) const { return (*inner)(x, base + i); }
+  template <class State>
+    requires(!std::is_const_v<State> && !gives_state<State> && !calls<Step, State&, step_index> && calls<Step, State&>)
+  decltype(auto) operator()(State& x, step_index) const { return (*inner)(x); }
+  template <class State>
+    requires gives_state<State>
+  State operator()(State const& x, step_index i) const {
+    if constexpr (shape_of_step<Step, State>().indexed) return call_lending(*inner, x, base + i);
+    else return call_lending(*inner, x);
+  }
+  template <class State>
+    requires(shape_of_step<Step, State>().form == step_form::out_of_place)
+  void operator()(State const& x, State& x1, step_index i) const {
+    if constexpr (shape_of_step<Step, State>().indexed) call_lending(*inner, x, x1, base + i);
+    else call_lending(*inner, x, x1);
+  }
+};
+template <class Step, class State>
+using counted_step = std::conditional_t<
+    shape_of_step<Step, State>().form == step_form::by_value, tagged<step_form::by_value, counted_from<Step>>,
+    std::conditional_t<shape_of_step<Step, State>().form == step_form::out_of_place,
+                       tagged<step_form::out_of_place, counted_from<Step>>, counted_from<Step>>>;
+
+/// The adjoint of the inner loop, with an index that counts from `base`. If both sweeps have a replay check, it
+/// compares the last state of the recomputed inner loop with the outer state.
+template <class Adjoint, bool Compares>
+struct inner_adjoint : adjoint_over<inner_adjoint<Adjoint, Compares>> {
+  inner_adjoint(Adjoint* f, step_index from, step_index i, end_hash end)
+      : inner{f}, base{from}, outer{i}, outer_end{end} {}
+  Adjoint* inner;
+  step_index base, outer;
+  mutable end_hash outer_end;  // until it has been compared
+
+  template <class State, class Bar>
+  static consteval adjoint_shape shape_on() { return shape_of_adjoint<Adjoint, State, Bar>(); }
+  template <class State, class Input, class Bar, class Params, class DP>
+  void back(Input& x, State const* x1, Bar& bar, Params const& p, DP& dp, step_index const from,
+            step_index const to) const {
+    call_back<State>(*inner, x, x1, bar, p, dp, base + from, base + to);
+  }
+  void ends_in(end_hash end) const
+    requires Compares
+  {
+    std::uint64_t const expected = std::exchange(outer_end.value, 0);
+    if (expected != 0 && end.value != 0 && end.value != expected) refuse_inner_loop(outer);
+    if constexpr (takes_end_hash<Adjoint>) referred_to(*inner).ends_in(end);
+  }
+};
+/// The `reverse` of a recording adjoint, with an index that counts from `base`.
+template <class Reverse>
+struct inner_reverse {
+  Reverse* inner;
+  step_index base;
+
+  template <class Tape, class Bar>
+    requires(calls_with_index<Reverse, Tape&, Bar&> || calls<Reverse, Tape&, Bar&>)
+  void operator()(Tape& tape, Bar& bar, step_index k) const {
+    pull_back_step<calls_with_index<Reverse, Tape&, Bar&>>(*inner, bar, tape, base + k);
+  }
+  template <class Tape>
+    requires(calls_with_index<Reverse, Tape&> || calls<Reverse, Tape&>)
+  void operator()(Tape& tape, step_index k) const {
+    library_bar bar;
+    pull_back_step<calls_with_index<Reverse, Tape&>>(*inner, bar, tape, base + k);
+  }
+};
+
+/// The outer step.
+template <class Step>
+struct nested_step {
+  using inner_step = std::remove_reference_t<Step>;
+  kept_callable<Step> inner;
+  step_index steps;
+  mutable lent_object memory;
+  /// The same over an inner step with parameters; see `binds_step`.
+  template <class State, class Params>
+  static consteval step_shape step_with() {
+    constexpr auto read = shape_of_step_with<inner_step, State, Params>();
+    if constexpr (read.wrong != fault::none) return read;
+    else if constexpr (read.stops) return no_step(fault::result);
+    else return {step_form::in_place, true, false, fault::none};
+  }
+  template <class State, class Params>
+  auto with_params(Params const& p) const {
+    auto bound = bind_step<State>(*inner, p);
+    return nested_step<decltype(bound)>{bound, steps, lent_object{&memory}};
+  }
+
+  template <class State>
+    requires(shape_of_step<inner_step, State>().form != step_form::none &&
+             !shape_of_step<inner_step, State>().stops)
+  void operator()(State& x, step_index i) const {
+    using counted_inner = counted_step<inner_step, State>;
+    counted_inner from{counted_from<inner_step>{address_of(*inner), i * steps}};
+    step_index failed = -1;
+    if constexpr (shape_of_step<inner_step, State>().form == step_form::in_place)
+      run_in_place(from, x, 0, steps, failed);
+    else {
+      auto& states = memory.object().get<frames<State>>();
+      states.begin(2);
+      frame_id live = states.take();
+      states.copy_in(std::as_const(x), live);
+      states.run(from, live, 0, steps, failed);
+      copy_state(std::as_const(states).state(live), x);
+    }
+  }
+  /// Called by executors, once before each loop.
+  void begin(loop_begins loop) const {
+    if (__builtin_mul_overflow(loop.steps, steps, &loop.steps)) loop.steps = -1;
+    begin_loop(*inner, loop);
+  }
+  template <class Look>
+  void each_function(Look const& look) const { look(*inner), look(steps); }
+};
+/// Its adjoint.
+template <class Plan, class Step, class Adjoint, class Options>
+struct nested_adjoint : adjoint_over<nested_adjoint<Plan, Step, Adjoint, Options>> {
+  nested_adjoint(Plan const& of, kept_callable<Step> step, kept_callable<Adjoint> f, Options asked)
+      : plan{of}, inner{step}, adjoint{f}, options{asked} {}
+  using inner_step = std::remove_reference_t<Step>;
+  using inner_back = std::remove_reference_t<Adjoint>;
+  static constexpr bool compares = is_options<Options>;
+  Plan plan;
+  kept_callable<Step> inner;
+  kept_callable<Adjoint> adjoint;
+  [[no_unique_address]] Options options;
+  mutable lent_object memory;
+  mutable end_hash end;
+
+  template <class State, class Bar, class Params, class DP>
+  static consteval adjoint_shape adjoint_with() {
+    constexpr auto read = shape_of_adjoint_with<inner_back, State, Bar, Params, DP>();
+    if constexpr (read.form == adjoint_form::none) return read;
+    else return {adjoint_form::one_step, true, false, false, false, fault::none};
+  }
+  template <class State, class Bar>
+  static consteval adjoint_shape shape_on() {
+    return shape_of_adjoint<inner_back, State, Bar>().form == adjoint_form::none
+               ? adjoint_shape{}
+               : adjoint_shape{adjoint_form::one_step, true, false, false, false, fault::none};
+  }
+  /// The inner loop runs on an object itself, and leaves it somewhere within the outer step.
+  template <class State, class Input, class Bar, class Params, class DP>
+  void back(Input& x, State const*, Bar& bar, Params const& p, DP& dp, step_index const i, step_index) const {
+    if constexpr (no_p<Params>) bar = reverse<State>(*inner, *adjoint, x, std::move(bar), i);
+    else {
+      auto bound_step = bind_step<State>(*inner, p);
+      auto bound = bind_adjoint<State, Bar>(*adjoint, p, dp);
+      bar = reverse<State>(bound_step, bound, x, std::move(bar), i);
+    }
+  }
+  /// As the inner sweeps would check it, before any step runs.
+  template <class State, class Bar, class Params, class DP>
+  void check_plans() const {
+    check_tiers<memory_store>("cairn::nested", plan);
+    check_adjoint_fits("cairn::nested", plan.leaf(), tapes_of(plan),
+                       adjoint_in_loop<inner_back, State, Bar, Params, DP>().form,
+                       tapes_restart(plan), requires(inner_back & given) { given.restart; });
+    check_plans_inside<State, Bar, Params, DP>(*adjoint);
+  }
+  /// Called before each adjoint call of a sweep with a replay check.
+  void ends_in(end_hash outer) const
+    requires(compares && !recorder<inner_back>)
+  {
+    end = outer;
+  }
+  template <class Look>
+  void each_function(Look const& look) const { look(plan), look(*inner), look(*adjoint); }
+
+ private:
+  template <class State, class StepGiven, class AdjointGiven, class Input, class Bar>
+  [[nodiscard]] Bar reverse(StepGiven& step, AdjointGiven& parts, Input& x, Bar bar, step_index i) const {
+    step_index const base = i * step_index(plan.steps());
+    auto& work = memory.object().get<workspace<State, Plan, memory_store, Options>>();
+    work.options() = options;
+    counted_step<StepGiven, State> from{counted_from<StepGiven>{address_of(step), base}};
+    if constexpr (recorder<AdjointGiven>) {
+      counted_from<record_of<AdjointGiven>> numbered{address_of(parts.record), base};
+      inner_reverse<reverse_of<AdjointGiven>> reversed{address_of(parts.reverse), base};
+      if constexpr (requires { parts.restart; }) {
+        recorded<decltype(numbered), decltype(reversed), decltype((parts.restart))> const all{numbered, reversed,
+                                                                                             parts.restart};
+        return gradient(from, x, plan, std::move(bar), all, work);
+      } else
+        return gradient(from, x, plan, std::move(bar),
+                        recorded<decltype(numbered), decltype(reversed)>{numbered, reversed}, work);
+    } else
+      return gradient(from, x, plan, std::move(bar),
+                      inner_adjoint<AdjointGiven, compares>{address_of(parts), base, i, std::exchange(end, {})}, work);
+  }
+};
+
+}  // namespace detail
+
+/// An outer step made of `plan.steps()` inner steps, and its adjoint. While an outer step is reversed, its inner loop
+/// keeps the checkpoints of `plan`. Inner steps and adjoints may have any form, and receive the running index
+/// outer * plan.steps() + inner. The outer step is in place, the outer adjoint one of a step.
+/// `step` and `adjoint` are separate members, because one callable that is both would be read as an out-of-place step.
+/// Levels nest: the inner functions may belong to another `nested`. Lvalues are kept by reference, see `hooked`; of an
+/// rvalue step both members have a copy. A second sweep over them allocates nothing.
+/// With `sweep_options` every inner sweep compares the states that it recomputes. If the outer sweep has a replay
+/// check, too, the last state of the inner loop is compared with the outer state, for inner adjoints of one step; for
+/// that the outer sweep must receive `adjoint` itself, or `hooked(adjoint, hook)`. In a verb with `wrt` inner steps and
+/// adjoints take p and dp before the index.
+/// If the state is an object, the inner loop runs on the object itself, and the adjoint of an outer step leaves it
+/// somewhere within that step; an inner sweep holds snapshots of `plan.slots() + 1` further states. An inner step that
+/// is not in place runs on two states besides the outer ones.
+template <schedule Plan, class Step, class Adjoint, class Options = no_options>
+class nested {
+  using forward = detail::nested_step<Step>;
+  using backward = detail::nested_adjoint<Plan, Step, Adjoint, Options>;
+
+ public:
+  /// \param plan  the plan of the inner loop   \param inner  its step   \param back  the adjoint of its steps
+  template <class StepArg, class AdjointArg>
+    requires(std::is_same_v<detail::kept_as<StepArg>, Step> && std::is_same_v<detail::kept_as<AdjointArg>, Adjoint>)
+  nested(Plan plan, StepArg&& inner, AdjointArg&& back, Options options = {})
+      : step{inner, step_index(plan.steps()), {}},
+        adjoint{plan, std::forward<StepArg>(inner), std::forward<AdjointArg>(back), options} {}
+  forward step;  ///< the outer step
+  backward adjoint;  ///< the adjoint of the outer step
+};
+/// Deduces how the callables are kept.
+template <class Plan, class Step, class Adjoint>
+nested(Plan, Step&&, Adjoint&&) -> nested<Plan, detail::kept_as<Step>, detail::kept_as<Adjoint>>;
+/// The same with options.
+template <class Plan, class Step, class Adjoint, class Options>
+nested(Plan, Step&&, Adjoint&&, Options)
+    -> nested<Plan, detail::kept_as<Step>, detail::kept_as<Adjoint>, Options>;
+
+}  // namespace cairn
