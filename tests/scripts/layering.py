@@ -33,7 +33,7 @@ MAY_INCLUDE = {
     "run/check/check_plans.hpp": ["core/", "door/", "rules/", "schedule/", "store/", "run/",
                                   "run/check/impl/check_plans"],
     "run/check/impl/check_plans": ["core/", "door/", "rules/", "run/", "run/check/check_plans.hpp"],
-    "trace/": ["core/", "plan/text/action_words.hpp", "version.hpp"],
+    "trace/": ["core/", "rules/", "plan/text/action_words.hpp", "version.hpp"],
     "profile/": ["core/", "door/", "rules/", "schedule/", "plan/", "plan/text/", "run/", "trace/"],
     "adapt/": ["core/", "door/", "rules/", "store/", "run/"],
     "adapt/disk": ["core/", "door/", "rules/", "schedule/", "store/", "run/"],
