@@ -3,7 +3,7 @@
 /// \file forgets_if_changed.hpp  What a sweep leaves that ends by an exception.
 #include <exception>
 #include <cairn/adapt/disk/detail/run_folder.hpp>
-#include <cairn/adapt/disk/detail/trust.hpp>
+#include <cairn/adapt/disk/detail/run_name.hpp>
 #include <cairn/adapt/disk/disk_options.hpp>
 
 namespace cairn::detail {
