@@ -1,4 +1,4 @@
-// error: the adjoint must be `adjoint\(x, bar, i\)`
+// error: the adjoint takes the state by a reference that is not const
 // SPDX-License-Identifier: Apache-2.0
 #include <cairn/cairn.hpp>
 #include <vector>
