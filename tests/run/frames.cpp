@@ -72,7 +72,7 @@ int main([[maybe_unused]] int count_of, [[maybe_unused]] char** words) {
   check("gradient with p and a hook", 10, 11);
   auto run = cairn::checkpointed_loop(step_of{}, 1.0, plan, by);
   (void)run.reverse(1.0, cairn::hooked(adjoint_of{}, hook_of{}));
-  check("a kept run with p and a hook", 11, 14);
+  check("a kept run with p and a hook", 12, 15);
   auto const loop = cairn::with_jumps{step_of{}, adjoint_of{}, cairn::jump_at(50, jump_of{}, back_of{})};
   (void)cairn::gradient(loop.step, 1.0, plan, 1.0, loop.adjoint, by);
   check("gradient with p and a jump", 14, 12);

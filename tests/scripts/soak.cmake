@@ -7,6 +7,13 @@ if(compiler_of_gcc)
     cairn_check("header.${name}" "${compiler_of_gcc}" -std=c++20 -fsyntax-only ${warnings} ${flags_of_${name}} "${alone_of_${name}}")
   endforeach()
 endif()
+# Every kind of function that users hand over, with every kind of mistake: 6 minutes of user CPU.
+if(compiler_of_gcc)
+  cairn_check_script(user_functions.all user_functions.py gcc "${CAIRN_GXX}" -- "-I${include}")
+  if(TEST user_functions.all)
+    set_tests_properties(user_functions.all PROPERTIES TIMEOUT 1500)
+  endif()
+endif()
 cairn_check_misuses(clang)
 cairn_check_misuses(nvcc --refused)  # only as they are, because it takes 3 s for each that is compiled alone
 

@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every kind of function that users hand over x every kind of mistake: refused by one sentence, or right.
 
-    user_functions.py gcc|clang|nvcc COMPILER [KIND...] -- [FLAG...]
+    user_functions.py gcc|clang|nvcc COMPILER [--valid] [KIND...] -- [FLAG...]
 
 A cell is a few lines around one function. Valid ones are compiled into programs, run, and must give the numbers of the
 loop; the others must be refused, each by one short error of cairn's, as misuses.py counts it. KIND are the kinds to
-look at, all by default; nvcc sees the misuses only.
+look at, all by default; nvcc sees the misuses only, --valid leaves these out.
 """
 import pathlib
 import subprocess
@@ -378,6 +378,7 @@ def main():
     end = sys.argv.index("--")
     how, compiler, *kinds = sys.argv[1:end]
     flags = sys.argv[end + 1:]
+    only_valid = kinds[:1] == ["--valid"] and bool(kinds.pop(0))
     wrong, valid, refused, names = [], [], [], {}
     with tempfile.TemporaryDirectory() as folder:
         def cell(name, text):
@@ -389,7 +390,7 @@ def main():
             around, good, bad, around_bad = KINDS[name]
             valid += [(f"{name}, valid {k}", cell(f"{name} {k}", text_of(around, fn))) for k, fn in enumerate(good)]
             refused += [cell(f"{name}: {what}", f"{HEAD}{text_of(around_bad, fn)}// CAIRN_FIXED\n")
-                        for what, fn in bad.items()]
+                        for what, fn in bad.items() if not only_valid]
         for part in parts(valid, 30) if how != "nvcc" else []:
             wrong += run_valid(compiler, part, flags, folder)
         for part in parts(refused, 100):
