@@ -384,7 +384,7 @@ TEST_CASE("graphs of no, one and two operations have plans", "[plan][graph]") {
 
     graph_planner one{operation_graph{.operations = {{.bytes = 4, .time = 1, .adjoint_time = 2}}}, options};
     CHECK(one.least_budget() == 8);
-    CHECK(one.plan(8).cost == cairn::graph_cost{.peak = 8, .makespan = 3, .runs = 1});
+    CHECK(one.plan(8).cost == cairn::graph_cost{.peak = 8, .makespan = 3, .runs = 1, .peak_adjoints = 4});
 
     // Value 0 waits through the loss, or is made again after it.
     operation_graph const two{
