@@ -125,11 +125,12 @@ template <class Fn, class DF, class State, class Bar, class Params, class DP>
                            std::declval<Fn const&>(), std::declval<State const&>(), std::declval<Params const&>(),
                            step_index{}))>, bool>)
       return fault::both;
-    else if constexpr (constexpr auto in_back = fault_of_call<DF const>(
-                           call_of_term<back, of_back, DP>(call_with<reads<State>, changes<Bar>>{}));
-                       in_back != fault::none)
-      return in_back;
-    else return derivative_returns<DF, State, Bar, Params, DP>() ? fault::result : fault::none;
+    else {
+      constexpr auto in_back = fault_of_call<DF const>(
+          call_of_term<back, of_back, DP>(call_with<reads<State>, changes<Bar>>{}));
+      if constexpr (in_back != fault::none) return in_back;
+      else return derivative_returns<DF, State, Bar, Params, DP>() ? fault::result : fault::none;
+    }
   }
 }
 
