@@ -40,7 +40,7 @@ template <class T>
 concept saves_into = !std::is_void_v<typename snapshot_of<T>::type> && saves_as<T, typename snapshot_of<T>::type&>;
 /// Takes the old snapshot by value or const reference, so that it cannot write to it.
 template <class T>
-concept saves_nowhere = saves_into<T> && saves_as<T, typename snapshot_of<T>::type&&>;
+concept saves_into_copy = saves_into<T> && saves_as<T, typename snapshot_of<T>::type&&>;
 /// The snapshot shares data with the object, which would change it. A snapshot that cannot be copied has one owner and
 /// is fine.
   template <class T, class Snapshot = typename snapshot_of<T>::type>

@@ -178,10 +178,10 @@ union unmade {
 #pragma GCC diagnostic ignored "-Wundefined-var-template"  // nothing is read, so no definition is needed
 #pragma GCC diagnostic ignored "-Wundefined-internal"
 template <class T>
-extern unmade<T> const nowhere;
+extern unmade<T> const never_made;
 template <class T>
 [[nodiscard]] consteval bool binds_all() {
-  return with_members<member_count<T>()>(nowhere<T>.made, [](auto const&... member) {
+  return with_members<member_count<T>()>(never_made<T>.made, [](auto const&... member) {
     return ((alignof(decltype(member)) <= alignof(T)) && ... && true);
   });
 }

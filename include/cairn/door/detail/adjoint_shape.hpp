@@ -277,14 +277,14 @@ template <class Fn, class State, class Bar>
 [[nodiscard]] consteval adjoint_shape shape_of_adjoint() {
   if constexpr (bound_as<Fn, adjoint_shape>) return std::is_same_v<typename Fn::bar_type, Bar> ? Fn::bound_shape : adjoint_shape{};
   else if constexpr (reference_to_adjoint<Fn>) return shape_of_adjoint<typename Fn::type, State, Bar>();
-  else if constexpr (said_as<Fn, adjoint_form>) {
+  else if constexpr (named_as<Fn, adjoint_form>) {
     using called = typename untagged<Fn>::type;
     if constexpr (std::is_same_v<Bar, library_bar>) {
       constexpr auto read = adjoint_without_bar<adjoint_form::one_step, called, lent_state<State>>();
       return read.form == form_said<Fn> || read.form == adjoint_form::none ? read : no_adjoint(fault::shape);
     } else if constexpr (form_said<Fn> == adjoint_form::leaf) return leaf_adjoint<called, State, Bar>();
     else return next_adjoint<called, State, Bar>();
-  } else if constexpr (!said_as<Fn, untold>) return {};
+  } else if constexpr (!named_as<Fn, unnamed_form>) return {};
   else if constexpr (recorder<Fn>) return recorded_adjoint<record_of<Fn>, reverse_of<Fn>, State, Bar>();
   else if constexpr (std::is_same_v<Bar, library_bar>)
     return adjoint_without_bar<adjoint_form::one_step, Fn, lent_state<State>>();
@@ -302,7 +302,7 @@ template <class Fn, class State, class Bar, class ParamsGiven, class Sum>
     return shape_of_adjoint_with<typename Fn::type, State, Bar, ParamsGiven, Sum>();
   else if constexpr (binds_adjoint<Fn, State, Bar, ParamsGiven, Sum>)
     return Fn::template adjoint_with<State, Bar, ParamsGiven, Sum>();
-  else if constexpr (said_as<Fn, adjoint_form>) {
+  else if constexpr (named_as<Fn, adjoint_form>) {
     using called = typename untagged<Fn>::type;
     if constexpr (std::is_same_v<Bar, library_bar>) {
       constexpr auto read =
@@ -311,7 +311,7 @@ template <class Fn, class State, class Bar, class ParamsGiven, class Sum>
     } else if constexpr (form_said<Fn> == adjoint_form::leaf)
       return leaf_adjoint<called, State, Bar, ParamsGiven const&, Sum&>();
     else return next_adjoint<called, State, Bar, ParamsGiven const&, Sum&>();
-  } else if constexpr (!said_as<Fn, untold>) return {};
+  } else if constexpr (!named_as<Fn, unnamed_form>) return {};
   else if constexpr (recorder<Fn>)
     return recorded_adjoint_with<record_of<Fn>, reverse_of<Fn>, State, Bar, ParamsGiven, Sum>();
   else if constexpr (std::is_same_v<Bar, library_bar>)

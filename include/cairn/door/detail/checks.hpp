@@ -176,8 +176,8 @@ template <class Step, class State, class Plan, bool MayStop = false, class Wrt =
                   "cairn: a state with state_traits::copy(from, into) needs a default constructor, because new copies "
                   "are made empty and then copied into");
     return false;
-  } else if constexpr (saves_nowhere<State>) {
-    constexpr bool writes = !saves_nowhere<State>;
+  } else if constexpr (saves_into_copy<State>) {
+    constexpr bool writes = !saves_into_copy<State>;
     static_assert(writes,
                   "cairn: save(snapshot), which saves into an old snapshot, must take it by non-const reference");
     return false;

@@ -24,7 +24,7 @@ enum class stage_fault : std::uint8_t {
   both,      ///< backward returns something and also takes bar in order to change it
   whole,     ///< backward returns a whole number for a bar of floating-point numbers
   narrow,    ///< a parameter of forward or backward is too narrow for the number it receives
-  untold,    ///< any_stage: the parameter type of forward is unknown
+  unnamed_form,    ///< any_stage: the parameter type of forward is unknown
   stages,        ///< no tuple, list or indexed_stages
   two_states,    ///< stages of a list return another type of state than they take
   two_adjoints,  ///< the same of their adjoints

@@ -24,9 +24,9 @@ struct tagged {
   requires calls<Fn const, Args...>
   constexpr decltype(auto) operator()(Args&&... all) const { return call(std::forward<Args>(all)...); }
 };
-struct untold {};
+struct unnamed_form {};
 template <class Fn>
-inline constexpr auto form_said = untold{};
+inline constexpr auto form_said = unnamed_form{};
 template <auto Form, class Fn>
 inline constexpr auto form_said<tagged<Form, Fn>> = Form;
 template <auto Form, class Fn>
@@ -63,15 +63,15 @@ struct loop_begins {
 /// Asks a step that repeats what it recorded to choose anew.
 struct chosen_anew {};
 template <class Step>
-concept told_of_loops = requires(Step& step) { step.begin(loop_begins{}); };
+concept begins_loops = requires(Step& step) { step.begin(loop_begins{}); };
 template <class Step>
 constexpr void begin_loop([[maybe_unused]] Step& step, [[maybe_unused]] loop_begins loop = {}) {
   if constexpr (!std::is_same_v<typename untagged<Step>::type, Step>) begin_loop(step.call, loop);
   else if constexpr (reference_to<Step>) begin_loop(step.get(), loop);
-  else if constexpr (told_of_loops<Step>) step.begin(loop);
+  else if constexpr (begins_loops<Step>) step.begin(loop);
 }
 template <class Fn, class Form>
-concept said_as = std::is_same_v<std::remove_const_t<decltype(form_said<Fn>)>, Form>;
+concept named_as = std::is_same_v<std::remove_const_t<decltype(form_said<Fn>)>, Form>;
 
 struct step_shape {
   step_form form = step_form::none;
@@ -199,8 +199,8 @@ template <class Fn, class State>
 [[nodiscard]] consteval step_shape shape_of_step() {
   if constexpr (bound_as<Fn, step_shape>) return Fn::bound_shape;
   else if constexpr (reference_to<Fn>) return shape_of_step<typename Fn::type, State>();
-  else if constexpr (said_as<Fn, step_form>) return step_said<typename untagged<Fn>::type, State, form_said<Fn>>();
-  else if constexpr (!said_as<Fn, untold>) return {};
+  else if constexpr (named_as<Fn, step_form>) return step_said<typename untagged<Fn>::type, State, form_said<Fn>>();
+  else if constexpr (!named_as<Fn, unnamed_form>) return {};
   else {
     constexpr auto second = second_of<std::remove_cv_t<Fn>, State>();
     constexpr arguments<step_index> index;
@@ -229,9 +229,9 @@ template <class Fn, class State, class Params>
   constexpr arguments<step_index> index;
   if constexpr (reference_to<Fn>) return shape_of_step_with<typename Fn::type, State, Params>();
   else if constexpr (binds_step<Fn, State, Params>) return Fn::template step_with<State, Params>();
-  else if constexpr (said_as<Fn, step_form>)
+  else if constexpr (named_as<Fn, step_form>)
     return step_said<typename untagged<Fn>::type, State, form_said<Fn>, Params const&>();
-  else if constexpr (!said_as<Fn, untold>) return {};
+  else if constexpr (!named_as<Fn, unnamed_form>) return {};
   else if constexpr (reads_one_with<Fn, State, Params, step_index>) return step_on_one<Fn, State>(p, index);
   else if constexpr (reads_one_with<Fn, State, Params>) return step_on_one<Fn, State>(p, arguments<>{});
   else if constexpr (reads_two_with<Fn, State, Params, step_index>) return step_on_two<Fn, State>(p, index);

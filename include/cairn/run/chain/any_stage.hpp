@@ -151,7 +151,7 @@ class any_stage {
   };
   template <class Stage, class Bar, class Params, class DP>
   struct reading_of<Stage, void, Bar, Params, DP> {
-    static consteval detail::stage_fault fault() { return detail::stage_fault::untold; }
+    static consteval detail::stage_fault fault() { return detail::stage_fault::unnamed_form; }
   };
   template <class Stage>
   using told_reading = reading_of<Stage, typename decltype(detail::told_state<Stage>())::type,

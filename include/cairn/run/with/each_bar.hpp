@@ -10,8 +10,8 @@
 #include <cairn/run/form/detail/loop_adjoint.hpp>
 #include <cairn/run/form/detail/plans_inside.hpp>
 #include <cairn/run/sweep/detail/cached_object.hpp>
-#include <cairn/run/sweep/detail/come_back.hpp>
 #include <cairn/run/sweep/detail/end_hash.hpp>
+#include <cairn/run/sweep/detail/kept_snapshot.hpp>
 
 namespace cairn {
 namespace detail {

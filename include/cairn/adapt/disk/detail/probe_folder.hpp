@@ -20,7 +20,7 @@
 #include <cairn/core/state_bytes.hpp>
 #include <cairn/core/state_traits.hpp>
 #include <cairn/rules/workload.hpp>
-#include <cairn/run/sweep/detail/come_back.hpp>
+#include <cairn/run/sweep/detail/kept_snapshot.hpp>
 
 namespace cairn::detail {
 

@@ -26,8 +26,8 @@
 #include <cairn/door/forms.hpp>
 #include <cairn/door/library_bar.hpp>
 #include <cairn/run/sweep/detail/advanced_copy.hpp>
-#include <cairn/run/sweep/detail/come_back.hpp>
 #include <cairn/run/sweep/detail/given_parts.hpp>
+#include <cairn/run/sweep/detail/kept_snapshot.hpp>
 
 namespace cairn::detail {
 

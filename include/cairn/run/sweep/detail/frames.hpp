@@ -24,7 +24,7 @@ namespace cairn::detail {
 /// What a pool knows about a frame.
 struct frame_record {
   step_index at = -1;        // the state that it holds, -1 if none that is complete
-  frame_id next = no_frame;  // the next frame in the list of free or of lapsed frames
+  frame_id next = no_frame;  // the next frame in the list of free or of expired frames
   std::int32_t owners = 0;
   bool constructed = false;
   bool anchored =
@@ -84,7 +84,7 @@ class frames {
     }
     in_play_ = most - held_back;
     for (frame_id k = in_play_; k < most; ++k) destroy(k);
-    free_ = lapsed_ = last_lapsed_ = no_frame;
+    free_ = expired_ = last_expired_ = no_frame;
     for (auto& f : records_) f.at = -1, f.owners = 0, f.anchored = false;
     push_all_free();
   }
@@ -126,7 +126,7 @@ class frames {
   void release(frame_id k) noexcept {
     auto& f = record(k);
     if (--f.owners == 0) {
-      if (f.anchored) push_lapsed(k);
+      if (f.anchored) push_expired(k);
       else push_free(k);
     }
   }
@@ -137,7 +137,7 @@ class frames {
   [[nodiscard]] frame_id take() {
     frame_id k = free_;
     if (k != no_frame) free_ = record(k).next;
-    else k = take_lapsed();
+    else k = take_expired();
     auto& f = record(k);
     f.owners = 1;
     f.at = -1;
@@ -179,7 +179,7 @@ class frames {
   /// the other frames are readable until the frames are reused.
   template <class Claimed>
   void reclaim(Claimed claimed) noexcept {
-    free_ = lapsed_ = last_lapsed_ = no_frame;
+    free_ = expired_ = last_expired_ = no_frame;
     for (auto& f : records_) f.owners = 0, f.anchored = false;
     claimed([this](frame_id k) { ++record(k).owners; });
     push_all_free();
@@ -354,26 +354,26 @@ class frames {
       for (frame_id k = in_play_; k-- > 0;)
         if (record(k).owners == 0 && record(k).constructed == constructed) push_free(k);
   }
-  void push_lapsed(frame_id k) noexcept {
+  void push_expired(frame_id k) noexcept {
     record(k).next = no_frame;
-    if (lapsed_ == no_frame) lapsed_ = k;
-    else record(last_lapsed_).next = k;
-    last_lapsed_ = k;
+    if (expired_ == no_frame) expired_ = k;
+    else record(last_expired_).next = k;
+    last_expired_ = k;
   }
   /// The frame dropped first is reused first: of the states of the turn, those late in the loop are the cheapest to
   /// recompute.
-  [[gnu::noinline]] frame_id take_lapsed() {
-    if (lapsed_ == no_frame && settle_ != nullptr) {
+  [[gnu::noinline]] frame_id take_expired() {
+    if (expired_ == no_frame && settle_ != nullptr) {
       settle_(store_, *this);
       if (free_ != no_frame) return std::exchange(free_, record(free_).next);
     }
-    if (lapsed_ == no_frame)
+    if (expired_ == no_frame)
       throw invalid_schedule{"cairn: sweep",
                              "the schedule needs more states at once than it said",
                              {{"frames", limit()}},
                              "check the plan with cairn::verify"};
-    record(lapsed_).anchored = false;
-    return std::exchange(lapsed_, record(lapsed_).next);
+    record(expired_).anchored = false;
+    return std::exchange(expired_, record(expired_).next);
   }
   /// If a state that is to be kept has spare capacity, exchanges it with a fresh copy: spare capacity stays with the
   /// states that go on changing.
@@ -468,8 +468,8 @@ class frames {
     std::swap(states_, other.states_);
     std::swap(records_, other.records_);
     std::swap(free_, other.free_);
-    std::swap(lapsed_, other.lapsed_);
-    std::swap(last_lapsed_, other.last_lapsed_);
+    std::swap(expired_, other.expired_);
+    std::swap(last_expired_, other.last_expired_);
     std::swap(in_play_, other.in_play_);
     std::swap(settle_, other.settle_);
     std::swap(store_, other.store_);
@@ -484,7 +484,7 @@ class frames {
 
   raw_array<T> states_;
   table<frame_record> records_;
-  frame_id free_ = no_frame, lapsed_ = no_frame, last_lapsed_ = no_frame;
+  frame_id free_ = no_frame, expired_ = no_frame, last_expired_ = no_frame;
   slot_index in_play_ = 0;
   settle_fn settle_ = nullptr;
   void* store_ = nullptr;

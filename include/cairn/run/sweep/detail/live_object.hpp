@@ -67,15 +67,15 @@ class live_object {
   template <class Run>
   [[nodiscard]] snapshot made_from(snapshot const& from, Run run) {
     snapshot const here = now();
-    auto const come_back = [&] { restore_state(*x_, here); };
+    auto const kept_snapshot = [&] { restore_state(*x_, here); };
     try {
       restore_state(*x_, from);
       run(*x_);
       snapshot made = now();
-      come_back();
+      kept_snapshot();
       return made;
     } catch (...) {
-      come_back();
+      kept_snapshot();
       throw;
     }
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// \file come_back.hpp  A snapshot of an object, taken before calls that may change it.
+/// \file kept_snapshot.hpp  A snapshot of an object, taken before calls that may change it.
 #include <optional>
 #include <utility>
 #include <cairn/core/detail/user_values.hpp>
