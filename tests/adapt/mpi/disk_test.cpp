@@ -819,7 +819,7 @@ void copies_go_on(Plan plan, std::size_t least, long stop_at = 0) {
   claim(left.size() >= least, told);
   loop.options.stop = {}, loop.options.committed = {};
   for (std::size_t k = 0; k < left.size(); ++k)
-    for (std::size_t const late : {0, 1}) {
+    for (std::size_t late = 0; late < 2; ++late) {
       if (late > k) continue;
       loop.folder.clear();
       loop.folder.by_one([&] { fs::create_directory(loop.folder.run()); });
