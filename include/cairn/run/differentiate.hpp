@@ -120,7 +120,7 @@ template <class ModelType, class State, class ParamsGiven, class Objective>
     constexpr bool derives = wrong != fault::shape, adds = wrong != fault::unchanged && wrong != fault::sum,
                    returns = wrong != fault::result, number = wrong != fault::both,
                    wide_enough = wrong != fault::narrow && wrong != fault::params,
-                   counts = wrong != fault::floating && wrong != fault::small, preset = wrong != fault::preset;
+                   counts = wrong != fault::floating && wrong != fault::short_index, preset = wrong != fault::preset;
     static_assert(bar,
                   "cairn: the adjoint is to be a copy of the state with its numbers set to zero, but this state's numbers "
                   "are not known, its copies share data, or it has no default constructor; give the model a member "

@@ -217,7 +217,7 @@ template <class Step, class State, class Plan, bool MayStop = false, class Wrt =
                    result = shape.wrong == fault::result, unchanged = shape.wrong == fault::unchanged;
     constexpr bool both = shape.wrong == fault::both, floating = shape.wrong == fault::floating && placed,
                    two_readings = shape.wrong == fault::two_readings, narrow = shape.wrong == fault::narrow,
-                   small = shape.wrong == fault::small, preset = shape.wrong == fault::preset;
+                   short_index = shape.wrong == fault::short_index, preset = shape.wrong == fault::preset;
     static_assert(placed || whole || two,
                   "cairn: with parameters the step is `step(x, p, i)`, `x1 = step(x, p, i)` or `step(x, x1, p, i)`: p "
                   "comes before i, which may be left out; a generic step takes p by reference, `auto const& p`");
@@ -253,7 +253,7 @@ template <class Step, class State, class Plan, bool MayStop = false, class Wrt =
         !floating,
         "cairn: the step would get its index as a floating-point number; take `cairn::step_index i`, or leave it out. A "
         "parameter p needs cairn::wrt{p, dp}, or in differentiate its place after x0");
-    static_assert(!small,
+    static_assert(!short_index,
                   "cairn: the step would get its index as a bool, a character or a short number; take "
                   "`cairn::step_index i`, or leave it out");
     static_assert(!preset,
@@ -383,7 +383,7 @@ template <class Adjoint, class State, class Bar, class Wrt = no_wrt>
                    two_readings = shape.wrong == fault::two_readings,
                    jumps = shape.wrong == fault::tape && saved_state<State> && copies_into_tape<Adjoint>,
                    tape = shape.wrong == fault::tape && placed && !jumps, refers = shape.wrong == fault::refers,
-                   narrow = shape.wrong == fault::narrow, small = shape.wrong == fault::small,
+                   narrow = shape.wrong == fault::narrow, short_index = shape.wrong == fault::short_index,
                    preset = shape.wrong == fault::preset;
     constexpr bool elsewhere =
         std::is_same_v<Bar, library_bar> && shape.wrong == fault::shape && !whole && placed && constant;
@@ -423,7 +423,7 @@ template <class Adjoint, class State, class Bar, class Wrt = no_wrt>
     static_assert(!floating,
                   "cairn: the adjoint would get an index as a floating-point number; take `cairn::step_index i`, or "
                   "leave it out");
-    static_assert(!small,
+    static_assert(!short_index,
                   "cairn: the adjoint would get an index as a bool, a character or a short number; take "
                   "`cairn::step_index i`, or leave it out");
     static_assert(!preset,

@@ -25,7 +25,7 @@ enum class fault : std::uint8_t {
   sum,           ///< it cannot change dp
   part,          ///< with parameters: a function that it is made of does not take what there is
   floating,      ///< its index is a floating-point number
-  small,         ///< its index is a bool, a character or a short number
+  short_index,   ///< its index is a bool, a character or a short number
   preset,        ///< a parameter with a default argument would get the index
   two_readings,  ///< fits (x, i) and (x, x1), or (x, bar, first, last) and (x, x1, bar, i)
   tape,          ///< `record` and `reverse` do not fit together
@@ -75,7 +75,7 @@ struct argument_faults<Fn, call_with<Before...>, call_with<First, After...>> {
         else if constexpr (calls<Fn, typename Before::passed..., floating_only, typename After::passed...>)
           return fault::floating;
         else if constexpr (calls<Fn, typename Before::passed..., small_only, typename After::passed...>)
-          return fault::small;
+          return fault::short_index;
       }
     } else if constexpr (narrows<Fn, typename First::value, arguments<typename Before::passed...>,
                                  typename After::passed...>)

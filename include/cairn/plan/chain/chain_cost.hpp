@@ -14,7 +14,8 @@ struct chain_cost {
   std::int64_t transfer = 0;       ///< times of saves and loads
   step_index stage_runs = 0;       ///< stage runs, recorded or not; L if no stage runs twice
   std::int64_t elsewhere = 0;      ///< most bytes on other tiers at one time; each state counts once
-  std::int64_t peak_adjoints = 0, peak_tapes = 0;  ///< parts of `peak`; the rest are states, and work of stages
+  std::int64_t peak_adjoints = 0;  ///< adjoints within `peak`
+  std::int64_t peak_tapes = 0;     ///< tapes within `peak`; the rest are states, and work of stages
   friend constexpr bool operator==(chain_cost const&, chain_cost const&) = default;
 };
 
