@@ -215,8 +215,10 @@ Bar gradient_as(Asked const& asked, Step& step, X0&& x0, Place const& place, See
   watched_params const watch{by.p};
   note_params<State, Plan>(asked.work, watch.hash());
   set_zero(by.p, by.dp);
-  given_parts<Step, Adjoint, std::remove_reference_t<Seed>, Params, DP> const parts{
+  given_parts<Step, Adjoint, std::remove_reference_t<Seed>, Params, DP> parts{
       __builtin_addressof(step), __builtin_addressof(adjoint), __builtin_addressof(seed), &by.p, &by.dp};
+  [[maybe_unused]] bool seed_goes = false;
+  if constexpr (Asked::on_disk) parts.seed_goes = &seed_goes;
   auto&& from = bind_seed<State>(std::forward<Seed>(seed), by.p, by.dp);
   if constexpr (no_p<Params>)
     return one_sweep<Bar, State>(asked, parts, limit, run, std::forward<X0>(x0), plan,
@@ -226,7 +228,8 @@ Bar gradient_as(Asked const& asked, Step& step, X0&& x0, Place const& place, See
       watch.check("cairn::gradient");
       if constexpr (seed_function<std::remove_reference_t<decltype(from)>, State>)
         return call_lending(from, x);
-      else if constexpr (Asked::on_disk) return taken(std::as_const(seed));  // one that begins anew asks again
+      else if constexpr (Asked::on_disk)  // one that begins anew asks again
+        return seed_goes ? Bar(std::forward<Seed>(seed)) : Bar(taken(std::as_const(seed)));
       else return Bar(std::forward<Seed>(seed));
     };
     try {

@@ -93,7 +93,7 @@ template <class Step, class Adjoint, class Seed, class Params, class DP, class O
     given_parts<Step, Adjoint, Seed, P, no_params, objective_of, terms_of, KeepGoing> known{parts.step, parts.adjoint,
                                                                                             parts.seed, &p};
     if constexpr (has_terms) known.objective = &objective, known.terms = &terms;
-    known.keep_going = parts.keep_going, known.limit = parts.limit;
+    known.keep_going = parts.keep_going, known.limit = parts.limit, known.seed_goes = parts.seed_goes;
     return known;
   };
   if constexpr (has_own_params<Step>) return parts.step->kept_by(all);

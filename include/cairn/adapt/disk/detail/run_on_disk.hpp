@@ -171,6 +171,7 @@ Bar sweep_on_disk(Given const& given, Agreement const& all, std::string path, di
   if (asked.resume == resume_rule::require) refuse_nothing_found(report.why, n);
   told.tell();
   sweep_type here{store, report, folder, plan.slots(), unchanged};
+  if (parts.seed_goes != nullptr) *parts.seed_goes = true;
   Bar bar = one_sweep<Bar, State>(given.in(here.work), parts, parts.limit, step, x0, plan, std::forward<Seed>(seed), adjoint);
   ended();
   return bar;

@@ -28,6 +28,7 @@ struct given_parts {
   Terms* terms = nullptr;
   KeepGoing const* keep_going = nullptr;
   byte_limit limit = {};
+  bool* seed_goes = nullptr;  ///< set before the sweep that asks for the seed the last time, which may then move it
 };
 
 /// The options of the workspace of a run that other processes may go on with. The hash of an object takes a snapshot of
