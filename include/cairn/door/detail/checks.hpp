@@ -90,10 +90,10 @@ inline constexpr bool takes_more =
 template <class Fn, class State, class... After>
 concept wants_to_change = one_signature<Fn> && copied_state<State> && !calls<Fn, State const&, After...> &&
                           calls<Fn, State&, After...>;
-template <class Fn, class State, class Bar, class... P>
+template <class Fn, class State, class Bar, class... Params>
 concept adjoint_wants_to_change =
-    wants_to_change<Fn, State, Bar&, P...> || wants_to_change<Fn, State, Bar&, P..., step_index> ||
-    wants_to_change<Fn, State, Bar&, P..., step_index, step_index>;
+    wants_to_change<Fn, State, Bar&, Params...> || wants_to_change<Fn, State, Bar&, Params..., step_index> ||
+    wants_to_change<Fn, State, Bar&, Params..., step_index, step_index>;
 
 /// Whether the object takes its snapshot, a number, as a narrower one.
 template <class State>

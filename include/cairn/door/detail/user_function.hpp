@@ -43,7 +43,7 @@ struct argument {
 template <class T> struct reads : argument<T, T const&, fault::narrow> {};
 template <class T> struct may_change : argument<T, T&, fault::narrow> {};  // the result says whether it has to
 template <class T> struct changes : argument<T, T&, fault::narrow> { static constexpr fault when_kept = fault::unchanged; };
-template <class P> struct reads_params : argument<P, P const&, fault::params> {};
+template <class Params> struct reads_params : argument<Params, Params const&, fault::params> {};
 template <class DP> struct adds_to : argument<DP, DP&, fault::params> { static constexpr fault when_kept = fault::sum; };
 struct numbers_step : argument<step_index, step_index, fault::none> {};
 template <class... Args> struct call_with {};
@@ -104,11 +104,11 @@ template <class... First, class... Second>
 [[nodiscard]] consteval call_with<First..., Second...> operator+(call_with<First...>, call_with<Second...>) { return {}; }
 /// p and dp of a call, or nothing; the numbers of steps.
 [[nodiscard]] consteval call_with<> given_params(arguments<>) { return {}; }
-template <class P>
-[[nodiscard]] consteval call_with<reads_params<std::remove_cvref_t<P>>> given_params(arguments<P>) { return {}; }
-template <class P, class DP>
-[[nodiscard]] consteval call_with<reads_params<std::remove_cvref_t<P>>, adds_to<std::remove_reference_t<DP>>>
-given_params(arguments<P, DP>) { return {}; }
+template <class Params>
+[[nodiscard]] consteval call_with<reads_params<std::remove_cvref_t<Params>>> given_params(arguments<Params>) { return {}; }
+template <class Params, class DP>
+[[nodiscard]] consteval call_with<reads_params<std::remove_cvref_t<Params>>, adds_to<std::remove_reference_t<DP>>>
+given_params(arguments<Params, DP>) { return {}; }
 /// Numbers of steps; a record that `adaptive` adds is read.
 template <class... Index>
 [[nodiscard]] consteval call_with<
@@ -117,15 +117,15 @@ counts_in(arguments<Index...>) { return {}; }
 
 /// What is wrong with a question about a state, `f(x[, p][, i])`, that is answered by a bool: the condition of a jump, or
 /// what keeps a loop going.
-template <class Fn, class State, class... P>
+template <class Fn, class State, class... Params>
 [[nodiscard]] consteval fault fault_of_question() {
-  constexpr auto x = call_with<reads<State>>{} + call_with<reads_params<P>...>{};
+  constexpr auto x = call_with<reads<State>>{} + call_with<reads_params<Params>...>{};
   constexpr fault found = [&] {
-    if constexpr (calls<Fn, State const&, P const&..., step_index const&>) return fault_of_call<Fn>(x + call_with<numbers_step>{});
-    else if constexpr (calls<Fn, State const&, P const&...>) return fault_of_call<Fn>(x);
-    else return sizeof...(P) > 0 ? fault::params : fault::none;  // it has a sentence of its own
+    if constexpr (calls<Fn, State const&, Params const&..., step_index const&>) return fault_of_call<Fn>(x + call_with<numbers_step>{});
+    else if constexpr (calls<Fn, State const&, Params const&...>) return fault_of_call<Fn>(x);
+    else return sizeof...(Params) > 0 ? fault::params : fault::none;  // it has a sentence of its own
   }();
-  if constexpr (found == fault::params && sizeof...(P) > 0) return fault_of_question<Fn, State>();  // it takes no p
+  if constexpr (found == fault::params && sizeof...(Params) > 0) return fault_of_question<Fn, State>();  // it takes no p
   else return found;
 }
 

@@ -109,22 +109,22 @@ struct hooked_reverse {
   using called = std::remove_reference_t<Reverse>;
   using after = std::remove_reference_t<Hook>;
 
-  template <class Tape, class Bar, class P, class Sum>
+  template <class Tape, class Bar, class Given, class Sum>
   static consteval fault hook_fault() {
     using bar = std::conditional_t<std::is_same_v<Bar, library_bar>, arguments<>, arguments<Bar&>>;
-    constexpr auto read = []<class... B>(arguments<B...>) {
-      constexpr auto whole = hook_after<Tape&, B...>::template wrong<after, P, Sum>(arguments<step_index>{});
+    constexpr auto read = []<class... Before>(arguments<Before...>) {
+      constexpr auto whole = hook_after<Tape&, Before...>::template wrong<after, Given, Sum>(arguments<step_index>{});
       if constexpr (whole != fault::shape) return whole;
-      else return hook_after<B...>::template wrong<after, P, Sum>(arguments<step_index>{});
+      else return hook_after<Before...>::template wrong<after, Given, Sum>(arguments<step_index>{});
     };
     return read(bar{});
   }
-  template <class Tape, class Bar, class P, class Sum>
-  static consteval bool reverse_with() { return reverse_takes<called, Tape, Bar, P, Sum>(); }
-  template <class Tape, class Bar, class P, class Sum>
-  auto with_params(P const& given, Sum& sum) const {
+  template <class Tape, class Bar, class Given, class Sum>
+  static consteval bool reverse_with() { return reverse_takes<called, Tape, Bar, Given, Sum>(); }
+  template <class Tape, class Bar, class Given, class Sum>
+  auto with_params(Given const& given, Sum& sum) const {
     auto bound = bind_reverse<Tape, Bar>(*reverse, given, sum);
-    return hooked_reverse<decltype(bound), Hook, P, Sum>{bound, hook, &given, &sum};
+    return hooked_reverse<decltype(bound), Hook, Given, Sum>{bound, hook, &given, &sum};
   }
   template <class Tape, class Bar>
     requires(calls_with_index<called, Tape&, Bar&> || calls<called, Tape&, Bar&>)
