@@ -12,6 +12,7 @@
 #include <cairn/planning.hpp>
 #include <cairn/profile/measured.hpp>
 #include "support/catch.hpp"
+#include "support/growing.hpp"
 #include "support/heap.hpp"
 
 using namespace cairn;
@@ -463,14 +464,11 @@ namespace {
 struct growing {
   field operator()(field const& x, step_index i) const {
     ++calls;
-    field y(x.size() + 5, 1.0);
-    for (std::size_t k = 0; k < x.size(); ++k) y[k] = 0.999 * x[k] + 1e-6 * double(i);
-    return y;
+    return grown(x, i, 5);
   }
 };
 auto const shrinking = [](field const& x, field& bar, step_index) {
-  bar.resize(x.size());
-  for (double& v : bar) v *= 0.999;
+  pull_grown(x, bar);
 };
 
 template <class Budget, class... Options>

@@ -11,6 +11,7 @@
 #include <cairn/planning.hpp>
 #include <cairn/profile/measured.hpp>
 #include "support/catch.hpp"
+#include "support/growing.hpp"
 #include "support/heap.hpp"
 
 using namespace cairn;
@@ -26,9 +27,7 @@ long long calls = 0;
 struct growing {
   field operator()(field const& x, step_index i) const {
     ++calls;
-    field y(x.size() + 5, 1.0);
-    for (std::size_t k = 0; k < x.size(); ++k) y[k] = 0.999 * x[k] + 1e-6 * double(i);
-    return y;
+    return grown(x, i, 5);
   }
 };
 struct growing_there {
@@ -39,8 +38,7 @@ struct growing_elsewhere {
 };
 auto const ones = [](field const& x) { return field(x.size(), 1.0); };
 auto const pull = [](field const& x, field& bar, step_index) {
-  bar.resize(x.size());
-  for (double& v : bar) v *= 0.999;
+  pull_grown(x, bar);
 };
 auto const pull_end = [](field const& x, field const&, field& bar, step_index i) { pull(x, bar, i); };
 auto const pull_value = [](field const& x, field const& bar, step_index) {

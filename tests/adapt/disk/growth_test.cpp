@@ -9,6 +9,7 @@
 #include <cairn/planning.hpp>
 #include <cairn/profile/measured.hpp>
 #include "support/catch.hpp"
+#include "support/growing.hpp"
 #include "support/heap.hpp"
 #include "support/temporary.hpp"
 
@@ -27,16 +28,13 @@ struct broken {};
 struct growing {
   field operator()(field const& x, step_index i) const {
     ++calls;
-    field y(x.size() + 20, 1.0);
-    for (std::size_t k = 0; k < x.size(); ++k) y[k] = 0.999 * x[k] + 1e-6 * double(i);
-    return y;
+    return grown(x, i, 20);
   }
 };
 struct back {
   void operator()(field const& x, field& bar, step_index i) const {
     if (i == stop_at) throw broken{};
-    bar.resize(x.size());
-    for (double& v : bar) v *= 0.999;
+    pull_grown(x, bar);
   }
 };
 field ones(field const& x) { return field(x.size(), 1.0); }
