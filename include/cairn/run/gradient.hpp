@@ -99,10 +99,8 @@ Bar one_sweep(Asked const& asked, [[maybe_unused]] Parts const& parts,
               [[maybe_unused]] Limit const& limit, Step& step, X0&& x0, Plan const& plan, Seed&& seed,
               Adjoint& adjoint) {
   if constexpr (Asked::on_disk) {
-    Parts within = parts;
-    if constexpr (is_limit<Limit>) within.limit = limit;
-    return sweep_of<decltype(asked.work)>::template sweep<Bar, State>(asked.work, one_process{}, asked, within, step, x0, plan,
-                                               std::forward<Seed>(seed), adjoint);
+    return sweep_of<decltype(asked.work)>::template sweep<Bar, State>(
+        asked.work, one_process{}, asked, within(parts, limit), step, x0, plan, std::forward<Seed>(seed), adjoint);
   } else {
     static constexpr auto shape = shape_of_adjoint<Adjoint, State, Bar>();
     using way_back = reversal<State, Step, Adjoint, Bar, true, is_limit<Limit>>;

@@ -3,8 +3,8 @@
 /// \file resume_while.hpp  Resumes a loop of unknown length that was stopped on its way forward.
 #include <type_traits>
 #include <utility>
+#include <cairn/door/run_while.hpp>
 #include <cairn/run/resume.hpp>
-#include <cairn/run/run_while.hpp>
 #include <cairn/run/while.hpp>
 
 namespace cairn {

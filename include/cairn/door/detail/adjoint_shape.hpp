@@ -26,6 +26,10 @@ struct adjoint_shape {
   bool reverse_indexed = false;  ///< the `reverse` of `recorded` takes the index
   fault wrong = fault::shape;
 };
+/// That of an adjoint made of another one, which takes p and dp for it, and an index.
+[[nodiscard]] consteval adjoint_shape made_adjoint(adjoint_form form, fault wrong = fault::none) {
+  return {form, true, false, false, false, wrong};
+}
 [[nodiscard]] consteval adjoint_shape no_adjoint(fault wrong) {
   return {adjoint_form::none, true, wrong == fault::two_readings, false, false, wrong};
 }

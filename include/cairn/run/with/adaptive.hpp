@@ -214,7 +214,7 @@ struct recalling {
     if constexpr (with::indexed)
       found = adjoint_read<Form, called, Bar, before, params, step_index const&, Record const&>::get();
     else if constexpr (with::fits) found = adjoint_read<Form, called, Bar, before, params, Record const&>::get();
-    if (found.form != adjoint_form::none) found = {Form, true, false, false, false, fault::none};
+    if (found.form != adjoint_form::none) found = made_adjoint(Form);
     return found;
   }
 };

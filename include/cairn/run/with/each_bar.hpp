@@ -22,8 +22,6 @@ template <class Adjoint, class State, class Bars>
   if constexpr (std::is_const_v<Bars> || !range_like<Bars>) return {};
   else return shape_of_adjoint<Adjoint, State, typename Bars::value_type>();
 }
-template <class Adjoint, class State, class Bars>
-inline constexpr adjoint_form form_on_each = shape_on_each<Adjoint, State, Bars>().form;
 
 template <class Given>
 struct adjoint_of_each : adjoint_over<adjoint_of_each<Given>> {
@@ -40,7 +38,7 @@ struct adjoint_of_each : adjoint_over<adjoint_of_each<Given>> {
     else {
       constexpr auto read = shape_of_adjoint_with<Adjoint, State, typename Bars::value_type, Params, DP>();
       if constexpr (read.form == adjoint_form::none) return read;
-      else return {read.form, true, false, false, false, fault::none};
+      else return made_adjoint(read.form);
     }
   }
   template <class State, class Bars, class Params, class DP>

@@ -58,7 +58,7 @@ struct hooked_adjoint : adjoint_over<hooked_adjoint<Adjoint, Hook>> {
   static consteval adjoint_shape adjoint_with() {
     constexpr auto read = shape_of_adjoint_with<called, State, Bar, Params, DP>();
     if constexpr (read.form == adjoint_form::none) return read;
-    else return {read.form, true, false, false, false, fault::none};
+    else return made_adjoint(read.form);
   }
   /// After the adjoint of a leaf the hook gets its range: it is never called as if a leaf were one step.
   template <class State, class Bar, class Params, class DP>

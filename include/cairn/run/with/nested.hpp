@@ -165,13 +165,13 @@ struct nested_adjoint : adjoint_over<nested_adjoint<Plan, Step, Adjoint, Options
   static consteval adjoint_shape adjoint_with() {
     constexpr auto read = shape_of_adjoint_with<inner_back, State, Bar, Params, DP>();
     if constexpr (read.form == adjoint_form::none) return read;
-    else return {adjoint_form::one_step, true, false, false, false, fault::none};
+    else return made_adjoint(adjoint_form::one_step);
   }
   template <class State, class Bar>
   static consteval adjoint_shape shape_on() {
     return shape_of_adjoint<inner_back, State, Bar>().form == adjoint_form::none
                ? adjoint_shape{}
-               : adjoint_shape{adjoint_form::one_step, true, false, false, false, fault::none};
+               : made_adjoint(adjoint_form::one_step);
   }
   /// The inner loop runs on an object itself, and leaves it somewhere within the outer step.
   template <class State, class Input, class Bar, class Params, class DP>

@@ -47,7 +47,7 @@ void reverse_in_parts(Adjoint const& adjoint, lent_state<State> x, Bar& bar, ste
 template <class Fn, class State, class Bar, class Params, class DP, class Terms, class Step>
 struct loop_adjoint {
   static constexpr adjoint_shape given = adjoint_in_loop<Fn, State, Bar, Params, DP>();
-  static constexpr adjoint_shape bound_shape{given.form, true, false, false, false, given.wrong};
+  static constexpr adjoint_shape bound_shape = made_adjoint(given.form, given.wrong);
   static constexpr adjoint_form form = given.form;
   static constexpr bool moves_object = moves_in_loop<Fn, State, Bar, Params, DP>();
   using bar_type = Bar;

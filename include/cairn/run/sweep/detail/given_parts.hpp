@@ -31,6 +31,13 @@ struct given_parts {
   bool* seed_goes = nullptr;  ///< set before the sweep that asks for the seed the last time, which may then move it
 };
 
+/// The same with the limit of a budget, if there is one.
+template <class Parts, class Limit>
+[[nodiscard]] Parts within(Parts parts, [[maybe_unused]] Limit const& limit) noexcept {
+  if constexpr (is_limit<Limit>) parts.limit = limit;
+  return parts;
+}
+
 /// The options of the workspace of a run that other processes may go on with. The hash of an object takes a snapshot of
 /// it, and is taken only if options ask for it.
 template <class State, class Asked>

@@ -115,7 +115,7 @@ struct jumps_adjoint : adjoint_over<jumps_adjoint<Step, Adjoint, Jump...>> {
     constexpr auto read = shape_of_adjoint_with<inner_back, State, Bar, Params, DP>();
     if constexpr (read.form == adjoint_form::none) return read;
     else if constexpr (!(Jump::template adjoint_fits<State, Bar, Params, DP>() && ...)) return no_adjoint(fault::part);
-    else return {read.form, true, false, false, false, fault::none};
+    else return made_adjoint(read.form);
   }
   template <class State, class Bar, class Params, class DP>
   void check_plans() const { check_plans_inside<State, Bar, Params, DP>(*adjoint); }
