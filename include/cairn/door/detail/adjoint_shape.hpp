@@ -27,7 +27,7 @@ struct adjoint_shape {
   fault wrong = fault::shape;
 };
 /// That of an adjoint made of another one, which takes p and dp for it, and an index.
-[[nodiscard]] consteval adjoint_shape made_adjoint(adjoint_form form, fault wrong = fault::none) {
+[[nodiscard]] constexpr adjoint_shape made_adjoint(adjoint_form form, fault wrong = fault::none) {
   return {form, true, false, false, false, wrong};
 }
 [[nodiscard]] consteval adjoint_shape no_adjoint(fault wrong) {
