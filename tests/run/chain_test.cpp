@@ -21,6 +21,7 @@
 
 #include <cairn/plan/chain/replay.hpp>
 
+#include "support/asked_state.hpp"
 #include "support/catch.hpp"
 #include "support/chain_stages.hpp"
 
@@ -547,15 +548,7 @@ TEST_CASE("any stages that do not fit one another are refused before any of them
 
 namespace {
 
-/// Counts who asks for its bytes.
-struct asked_state {
-  static inline long asked = 0;
-  double v = 0;
-  [[nodiscard]] std::size_t bytes() const {
-    ++asked;
-    return sizeof *this;
-  }
-};
+using support::asked_state;
 struct asking_stage {
   [[nodiscard]] asked_state forward(asked_state const& x) const { return {0.5 * x.v}; }
   void backward(asked_state const&, double& bar) const { bar *= 0.5; }

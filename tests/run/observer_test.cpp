@@ -23,6 +23,7 @@
 #include <cairn/schedule/leaves.hpp>
 #include <cairn/schedule/revolve.hpp>
 #include <cairn/schedule/uniform.hpp>
+#include "support/asked_state.hpp"
 #include "support/catch.hpp"
 #include "support/fuse.hpp"
 #include "support/json.hpp"
@@ -390,15 +391,7 @@ TEST_CASE("the bytes held are counted anew if states grow during the loop") {
 
 namespace {
 
-/// Counts who asks for its bytes.
-struct asked_state {
-  static inline long asked = 0;
-  double v = 0;
-  [[nodiscard]] std::size_t bytes() const {
-    ++asked;
-    return sizeof *this;
-  }
-};
+using support::asked_state;
 struct asked_object {
   double v = 0;
   [[nodiscard]] asked_state save() const { return {v}; }

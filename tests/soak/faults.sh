@@ -126,10 +126,10 @@ controls() {
   control 'a lock that is taken over' run_folder owners 's/lock_.taken_over(folder_) || //'
   control "other owners' records" run_folder owners 's/if (head.sound() \&\& head.owner != owner_/if (false/'
   control 'the adjoint is a part of the name' known_run verbs 's/if constexpr (!Of::is_kept) look(run_part::adjoint, .*;//'
-  control 'arithmetic is compared' run_journal verbs 's/on_all(all_, again == hash)/on_all(all_, true)/'
-  control 'what is not proven is not used' run_journal kept 's/(head.flags \& unproven) == 0 \&\& //'
-  control 'a record names its reverse' run_journal kept 's/if (!(other == of_))/if (false)/'
-  control 'the terms of the last state are summed apart' run_journal kept_kill \
+  control 'arithmetic is compared' compared_states verbs 's/on_all(all_, again == hash)/on_all(all_, true)/'
+  control 'what is not proven is not used' compared_states kept 's/(head.flags \& unproven) == 0 \&\& //'
+  control 'a record names its reverse' record_content kept 's/if (!(other == of_))/if (false)/'
+  control 'the terms of the last state are summed apart' record_content kept_kill \
     's/write_state(sums_.terms->sum(), sink), w/write_state(sums_.terms->ending(), sink), w/'
   control 'what is read back is what was written' run_folder loss 's/hash != 0 \&\& hash != hash_of/false \&\& hash != hash_of/'
   control 'a head has the hash of a state before' run_folder replay 's/    head.sequence = before;//'
@@ -141,9 +141,9 @@ controls() {
     's/return states.hash_of_input(open);/return states.memory().hash(open + 1);/'
   control 'also of one that only a tape has' chain_files chain 's/in_tapes_\[std::size_t(i)\] = memory().hash(i);/(void)i;/'
   control 'a record of a run that may be asked to stop has one, too' run_journal replay \
-    's/ \&\& !(commits_ \&\& open > 0 \&\& is_asked())//'
+    's/ \&\& !(commits_ \&\& open > 0 \&\& this->is_asked())//'
   control 'states of chains are compared where they are made again' chain_files replay 's/return hash == 0 || memory.hash(i) == hash;/return true;/'
-  control 'an object begins anew from its initial state' run_on_disk replay 's/sweep{work, "cairn::gradient"}.states().go_back();//'
+  control 'an object begins anew from its initial state' run_on_disk replay 's/sweep{here.work, "cairn::gradient"}.states().go_back();//'
   control 'so do the sums of a chain' chain_on_disk replay 's/if constexpr (of::has_params) set_zero(\*parts.p, \*parts.dp);//'
   control 'steps inside an adjoint lead to what was loaded' checkpoint_files replay \
     's/if (slot.is_others) took(where.slot, i);//'

@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <iterator>
 #include <utility>
+#include <cairn/adapt/disk/detail/compared_states.hpp>
 #include <cairn/adapt/disk/detail/file_head.hpp>
 #include <cairn/adapt/disk/detail/run_folder.hpp>
-#include <cairn/adapt/disk/detail/run_journal.hpp>
 #include <cairn/core/action.hpp>
 #include <cairn/core/detail/state_hash.hpp>
 #include <cairn/core/detail/table.hpp>

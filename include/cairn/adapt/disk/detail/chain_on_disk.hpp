@@ -11,6 +11,7 @@
 #include <utility>
 #include <cairn/adapt/disk/detail/call_reports.hpp>
 #include <cairn/adapt/disk/detail/chain_files.hpp>
+#include <cairn/adapt/disk/detail/compared_states.hpp>
 #include <cairn/adapt/disk/detail/finished_runs.hpp>
 #include <cairn/adapt/disk/detail/forgets_if_changed.hpp>
 #include <cairn/adapt/disk/detail/known_chain.hpp>

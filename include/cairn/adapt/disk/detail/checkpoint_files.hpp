@@ -131,7 +131,7 @@ class checkpoint_files {
   }
   /// Returns whether it could be read.
   [[nodiscard]] bool read_final(step_index n, Value& into) {
-    if (!read_file(run_folder::final_slot, n, into)) return false;
+    if (!read(run_folder::final_slot, n, into)) return false;
     took(run_folder::final_slot, n);
     return true;
   }
@@ -154,16 +154,10 @@ class checkpoint_files {
       if constexpr (std::is_default_constructible_v<Value>) frames.emplace(frame.held, Value{});
       else frames.emplace(frame.held, copy_of(kept_ != no_frame ? std::as_const(frames).state(kept_) : *first_));
     }
-    Value& into = *frames.reusable(frame.held);
-    typename Journal::partial_sum beside;
-    auto const read = [&](auto& source) { journal_.read_beside(source, beside); };
-    bool const right = folder_.read_checkpoint(where.slot, i, into, read);
-    std::uint64_t const summed = right ? std::uint64_t(beside.next + 1) : ~std::uint64_t{0};
-    if (!journal_.agreed().same(summed) || !right) {  // terms may be sums over all processes
+    if (!read(where.slot, i, *frames.reusable(frame.held))) {
       empty(slot);
       return no_frame;
     }
-    journal_.adopt(beside);
     if (slot.is_others) took(where.slot, i);
     return std::exchange(frame.held, no_frame);
   }
@@ -235,7 +229,7 @@ class checkpoint_files {
   /// Returns whether it could be read.   \throws file_error   if it was whole, and then was not
   [[nodiscard]] bool read_live(step_index i, Value& into) {
     if (on_all(journal_.agreed(), folder_.is_whole(run_folder::live_slot, i))) {
-      if (read_file(run_folder::live_slot, i, into)) return journal_.took(taken_ = i, hash_in(run_folder::live_slot)), true;
+      if (read(run_folder::live_slot, i, into)) return journal_.took(taken_ = i, hash_in(run_folder::live_slot)), true;
       refuse_file("the state where a run stopped can be read no more", EIO, folder_.path() + '/' + live_name);
     }
     live_at_ = -1;
@@ -293,11 +287,14 @@ class checkpoint_files {
       if (!journal_.could_write(error, slot)) return;
     }
   }
-  /// Reads a state with what stands beside it. Of several processes all can, or none does.
-  [[nodiscard]] bool read_file(slot_index slot, step_index i, Value& into) {
+  /// Reads a state with what stands beside it. Of several processes all can, or none does; terms may be sums over all of
+  /// them, which are as far on each.
+  [[nodiscard]] bool read(slot_index slot, step_index i, Value& into) {
     typename Journal::partial_sum beside;
-    auto const read = [&](auto& source) { journal_.read_beside(source, beside); };
-    if (!on_all(journal_.agreed(), folder_.read_checkpoint(slot, i, into, read))) return false;
+    auto const read_beside = [&](auto& source) { journal_.read_beside(source, beside); };
+    bool const right = folder_.read_checkpoint(slot, i, into, read_beside);
+    std::uint64_t const summed = right ? std::uint64_t(beside.next + 1) : ~std::uint64_t{0};
+    if (!journal_.agreed().same(summed) || !right) return false;
     journal_.adopt(beside);
     return true;
   }

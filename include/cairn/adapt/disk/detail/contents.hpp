@@ -41,10 +41,10 @@ class plain_bytes {
   static consteval unsigned char byte() { return __builtin_bit_cast(bytes, __builtin_bit_cast(T, bytes{})).all[Place]; }
   template <std::size_t Place>
   static constexpr bool holds = requires { typename std::integral_constant<unsigned char, byte<Place>()>; };
-
- public:
   template <class U>
   static constexpr bool from_zeros = requires { requires std::bool_constant<plain_bytes<U>::zeros()>::value; };
+
+ public:
   static constexpr bool known = from_zeros<T>;
   /// Its result is deduced so that it is compiled where it is first named.
   static auto clear_padding([[maybe_unused]] unsigned char* of) noexcept {
