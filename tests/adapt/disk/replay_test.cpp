@@ -243,13 +243,15 @@ void finds_all(Sweep const& sweep, Plan const& plan, std::int64_t commit_every =
   }
 }
 /// Stops up to three processes at random calls, because they are asked to or by an exception, and lets the last one go
-/// on with another arithmetic in a random step. What it gives may not be of both.
+/// on with another arithmetic in a random step. In half of the runs any process but the first may have it, and what is
+/// in slots may be lost in between, as in a scratch folder. What the last one gives may not be of both.
 template <class Sweep, class Plan>
 void searches(Sweep const& sweep, Plan const& plan, replay_check check, std::mt19937_64& draw, long runs) {
   cairn::sweep_options const options{.verify = check};
   auto const in_memory = [&](step_index k) {
     differs_at = k, stop_at = -1;
-    if constexpr (cairn::open_schedule<Plan>) return sweep(plan);
+    if constexpr (is_chain<Sweep>) return sweep(chain_runs::stored_whole(length));
+    else if constexpr (cairn::open_schedule<Plan>) return sweep(plan);
     else return sweep(cairn::in_memory{plan});
   };
   calls = 0;
@@ -260,20 +262,22 @@ void searches(Sweep const& sweep, Plan const& plan, replay_check check, std::mt1
     std::int64_t const commit_every = draw() % 3 == 0 ? 1'000 : 1 + std::int64_t(draw() % 9);
     step_index const k = 1 + step_index(draw() % (length - 1));
     long const stops = 1 + long(draw() % 3);
+    bool const any = draw() % 2 == 0;
     std::string at;
     numbers found;
     for (long s = 0; s <= stops && found.empty(); ++s) {
-      bool const is_last = s == stops, asked = draw() % 4 != 0;
+      bool const is_last = s == stops, asked = draw() % 4 != 0, differs = any ? s > 0 && draw() % 3 != 0 : is_last;
       long const last = is_last ? 0 : 1 + long(draw() % std::uint64_t(all));
-      at += (asked ? " asked " : " thrown ") + std::to_string(last);
-      calls = 0, differs_at = is_last ? k : -1, stop_at = asked || is_last ? -1 : last;
+      at += (asked ? " asked " : " thrown ") + std::to_string(last) + (differs ? " differs" : "");
+      if (any && s > 0 && draw() % 3 == 0) here.remove_files("s0"), at += " lost";
+      calls = 0, differs_at = differs ? k : -1, stop_at = asked || is_last ? -1 : last;
       auto const stop = [&] { return asked && !is_last && calls >= last; };
       try {
         found = sweep(plan, options, disk{here.run(), {.commit_every = commit_every, .stop = stop}});
       } catch (cairn::stopped const&) {
       } catch (stopped const&) {
       } catch (cairn::nondeterminism_error const&) {  // once the final state was seen
-        CHECK(is_last);
+        CHECK((any || is_last));
       }
     }
     CAPTURE(int(check), run, k, commit_every, at);
@@ -293,6 +297,8 @@ void search_all(std::uint64_t seed, long runs) {
     searches(by_tapes{}, tiers, check, draw, runs);
     searches(kept{}, tiers, check, draw, runs);
     searches(kept{}, cairn::online{5}, check, draw, runs);
+    searches(of_chain<stage>{}, chain_runs::filed(length, 4), check, draw, runs);
+    searches(of_chain<stage_with_tape>{}, chain_runs::filed(length, 5), check, draw, runs);
     if (check == replay_check::off) continue;  // of an object, states that are made again are not compared
     searches(over_object{}, tiers, check, draw, runs);
     searches(over_object{}, periods, check, draw, runs);
@@ -300,6 +306,43 @@ void search_all(std::uint64_t seed, long runs) {
     searches(over_object{}, cairn::multistage{length, 1, 5}, check, draw, runs);
     searches(over_object_by_leaves{}, fives, check, draw, runs);
   }
+}
+/// A first process is asked to stop; of what it leaves, states in slots are lost, as in a scratch folder. A second one
+/// with another arithmetic goes on from where the first one stopped, until it is asked to stop, and a third one as the
+/// second. What they give may not be of both.
+template <class Sweep, class Plan>
+void goes_on_from_a_stop_alone(Sweep const& sweep, Plan const& plan, replay_check check) {
+  cairn::sweep_options const options{.verify = check};
+  differs_at = stop_at = -1, calls = 0;
+  numbers const right = sweep(cairn::in_memory{plan});
+  long const all = calls;
+  long used = 0;
+  for (long const first : {all / 5, all / 4, all / 3, all / 2})
+    for (step_index const k : {4, 13}) {
+      differs_at = k;
+      numbers const right_if = sweep(cairn::in_memory{plan});
+      for (long second = 1; second < all; second += 3) {
+        CAPTURE(int(check), first, k, second);
+        support::temporary const here;
+        auto const process = [&](long last, bool differs) {
+          calls = 0, differs_at = differs ? k : -1;
+          disk const run{here.run(), {.commit_every = 1, .stop = [last] { return calls >= last; }}};
+          numbers found;
+          try {
+            found = sweep(plan, options, run);
+          } catch (cairn::stopped const&) {
+          }
+          used += run.report().used != disk_use::nothing;
+          return found;
+        };
+        (void)process(first, false);
+        here.remove_files("s0");
+        numbers found = process(second, true);
+        if (found.empty()) found = process(1'000'000, true);
+        CHECK((found == right || found == right_if));
+      }
+    }
+  CHECK(used > 100);
 }
 cairn::sweep_options drawn;  // of the next process
 template <class State>
@@ -451,6 +494,15 @@ TEST_CASE("processes that are stopped at random, one after another, never give a
   search_all(7, 20);
 }
 TEST_CASE("nor do more of them", "[.soak]") { search_all(8, 1'000); }
+TEST_CASE("nor where all that is left is the state at which one was asked to stop") {
+  in_one_call const values{in_place_by, back_by};
+  for (auto const check : {replay_check::off, replay_check::checkpoints, replay_check::every_step}) {
+    goes_on_from_a_stop_alone(values, cairn::revolve{length, 3}, check);
+    goes_on_from_a_stop_alone(values, periods, check);
+    goes_on_from_a_stop_alone(in_one_call{in_place_by, back_with_next}, cairn::multistage{length, 1, 5}, check);
+    if (check != replay_check::off) goes_on_from_a_stop_alone(over_object{}, periods, check);
+  }
+}
 TEST_CASE("in loops that are kept, and in those of unknown length, it is an error once the final state is there") {
   finds_all(kept{}, periods, 3, true);
   finds_all(kept{}, cairn::online{5}, 3, true);

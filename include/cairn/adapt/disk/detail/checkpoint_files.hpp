@@ -116,7 +116,7 @@ class checkpoint_files {
     slot.bytes = bytes & (~std::uint64_t{0} >> 2);
     on_disk_ += slot.bytes;
     slot.is_others = false;
-    slot.is_unproven = journal_.seam_is_open() && journal_.may_be_used(0, 0);
+    slot.is_unproven = journal_.seam_is_open() && can_be_compared(i) && journal_.may_be_used(0, 0);
     return true;
   }
   /// Keeps the final state of a run in a file, if that works.
@@ -182,6 +182,7 @@ class checkpoint_files {
   void reversing(step_index open, Look const& look) {
     bool const unknown = journal_.seam_is_open();
     journal_.reversing(open, look);
+    if (open < taken_) taken_ = -1;  // this process has made the same
     if (!unknown || journal_.seam_is_open()) return;
     for (slot_index slot = 0; slot < slot_index(slots_.size()); ++slot)
       if (record(slot).at >= 0 && record(slot).is_unproven) folder_.prove_slot(slot);
@@ -260,6 +261,9 @@ class checkpoint_files {
       for (std::size_t slot = 0; slot < slots_.size(); ++slot) slots_[slot].at = held[slot];
     }
   }
+  /// Whether another process can compare state i, which is saved now, with what leads to it. Not where a process was
+  /// asked to stop, until this one has made the same: it has come there by no step, and the states before are its own.
+  [[nodiscard]] bool can_be_compared(step_index i) const noexcept { return i != taken_; }
   /// The hash of a state before state i, which is saved now; 0 if it is not known.
   [[nodiscard]] std::uint64_t before_saved(step_index i) const noexcept { return before_of_ == i ? before_ : 0; }
   /// Returns 0, or the number of the system's error.   \param before  the hash of a state before state i
@@ -267,8 +271,8 @@ class checkpoint_files {
                           std::uint64_t& bytes) {
     if (int const error = journal_.choices().append(); error != 0) return error;  // without them nobody could use it
     std::uint64_t const hash = hash_of(state);
-    bool const known = slot == run_folder::live_slot || i != taken_ || before != 0;  // else nobody can compare it
-    bool const usable = journal_.may_be_used(state_bytes_, slot_index(slots_.size())) && known;
+    bool const comparable = slot == run_folder::live_slot || can_be_compared(i);
+    bool const usable = journal_.may_be_used(state_bytes_, slot_index(slots_.size())) && comparable;
     std::uint16_t const flags = usable && !journal_.seam_is_open() ? 0 : unproven;
     auto const write = [&](auto& sink) {
       write_state(state, sink);

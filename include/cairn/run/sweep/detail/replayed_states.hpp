@@ -266,7 +266,8 @@ class replayed_states {
       if (!numbers) refuse_equal_snapshots(i);
     }
   }
-  /// Brings state i back by `load`, which returns whether it is there.
+  /// Brings state i back by `load`, which returns whether it is there. One that is run on is brought back twice, from a
+  /// file, too: what comes next may be its adjoint, and a copy in memory would be a state more than the budget counts.
   template <class Load>
   [[nodiscard]] bool brought_back(slot_index place, step_index i, Load load) {
     if (!load()) return false;
