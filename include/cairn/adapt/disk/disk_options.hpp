@@ -34,7 +34,9 @@ struct whole_run {
 /// Options of `disk`.
 struct disk_options {
   std::string key = {};  ///< names all that functions read and that differs from run to run; a text, or `key_of(values...)`
-  std::string code = {};  ///< names the functions in place of the program's build: one built anew is the same by it
+  /// Names the functions in place of the program's build: one built anew is the same by it, where types have the same
+  /// names. Functions that are given by their addresses have none, and are known by build and place still.
+  std::string code = {};
   resume_rule resume = resume_rule::if_found;  ///< whether to go on
   double seconds_between_failures = 86'400;    ///< the mean; decides how often a record is committed
   std::int64_t commit_every = 0;  ///< commit after so many reversed actions instead; 0: by the time

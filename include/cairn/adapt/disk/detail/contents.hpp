@@ -134,12 +134,23 @@ template <class T>
 #endif
 }
 
+/// Adds a value, and of which type it is: numbers of two units may have the same bytes.
+template <class T, class Sum>
+void add_value(Sum& sum, T const& x) {
+  char const* const name = name_of_type<T>();
+  sum(name, std::strlen(name) + 1);
+  write_exactly(x, sum);
+}
+
 /// Adds functions, and what they hold, to a sum.
 template <class Sum>
 class contents {
  public:
-  /// \param code  in which the places of functions are looked up; null if a word of the user stands for it
-  explicit contents(Sum& sum, loaded_code* code = nullptr) noexcept : sum_{sum}, code_{code} {}
+  /// \param code  in which the places of functions are looked up; null where only what they hold is asked for
+  /// \param named  a word of the user stands for the code: the same types are the same code then. A function that is given
+  /// by its address has no type of its own, and is known by its place still
+  explicit contents(Sum& sum, loaded_code* code = nullptr, bool named = false) noexcept
+      : sum_{sum}, code_{code}, named_{named} {}
   /// Whether all of what was added could be seen.
   [[nodiscard]] bool whole() const noexcept { return whole_; }
 
@@ -172,13 +183,13 @@ class contents {
   void add_type() {
     char const* const name = name_of_type<T>();
     sum_(name, std::strlen(name) + 1);
-    add_place(name);  // types of one name in two files have two places
+    if (!named_) add_place(name);  // types of one name in two files have two places
   }
   void add_place(void const* address) {
     if (code_ == nullptr) return;
     auto const at = code_->place_of(address);
     sum_.number(at.object);
-    sum_.number(at.offset);
+    sum_.number(at.object != 0 ? at.offset : std::uint64_t(reinterpret_cast<std::uintptr_t>(address)));
   }
   template <class Plan>
   void add_plan(Plan const& plan) {
@@ -186,7 +197,7 @@ class contents {
   }
   Sum& sum_;
   loaded_code* code_;
-  bool whole_ = true;
+  bool named_, whole_ = true;
 };
 
 }  // namespace cairn::detail

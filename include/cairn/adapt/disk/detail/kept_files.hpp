@@ -109,14 +109,14 @@ class kept_files {
     all.journal.agreed().goes_on_in("cairn::reverse");
     all.files.reverses_by(adjoint);
     if constexpr (of::is_kept) {
-      all.look_at_adjoint = [&adjoint](id_sum& sum, loaded_code* code) {
-        contents added{sum, code};
+      all.look_at_adjoint = [&adjoint, named = all.named_code](id_sum& sum, loaded_code* code) {
+        contents added{sum, code, named};
         added.add(adjoint);
         return added.whole();
       };
       loaded_code code;
       all.name.sum().begin();
-      bool const seen = all.look_at_adjoint(all.name.sum(), all.named_code ? nullptr : &code);
+      bool const seen = all.look_at_adjoint(all.name.sum(), &code);
       all.adjoint = all.name.sum().value().words[0];
       all.trusted = all.known.record && (all.keyed || seen);
       all.trusted = on_all(all.journal.agreed(), all.trusted);  // one may have a key

@@ -132,9 +132,9 @@ void name_chain(run_name& name, Parts const& parts, Stages& stages, X0 const& x0
       sum.number(list[k].from);
     }
   });
-  name.set(run_part::initial, name_of_type<X0>(), [&x0](id_sum& sum) { write_exactly(x0, sum); });
+  name.set(run_part::initial, name_of_type<X0>(), [&x0](id_sum& sum) { add_value(sum, x0); });
   if constexpr (of::seed_is_known)
-    name.set(run_part::seed, "", [&](id_sum& sum) { write_exactly(*parts.seed, sum); });
+    name.set(run_part::seed, "", [&](id_sum& sum) { add_value(sum, *parts.seed); });
   if (count > 0) name.set(run_part::first, "", [&](id_sum& sum) {
     Memory run{stages, x0};
     run.forward(0);

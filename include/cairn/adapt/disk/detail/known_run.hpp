@@ -163,10 +163,10 @@ template <class Of, class Parts>
 [[nodiscard]] seen_parts name_given(run_name& name, disk_options const& asked, Parts const& parts) {
   seen_parts seen;
   loaded_code code;
-  loaded_code* const places = asked.code.empty() ? &code : nullptr;
+  bool const named = !asked.code.empty();
   each_function_of<Of>(parts, [&]<class Fn>(run_part which, Fn const& f) {
     name.set(which, name_of_type<Fn>(), [&](id_sum& sum) {
-      contents all{sum, places};
+      contents all{sum, &code, named};
       all.add(f);
       if constexpr (requires { f.each_number([](step_index) {}); })  // of an objective: which states have terms
         f.each_number([&sum](step_index number) { sum.number(number); });
@@ -177,14 +177,14 @@ template <class Of, class Parts>
     static_assert(written_state<typename Of::params>,
                   "cairn: a run on disk is known by its parameters, whose bytes must all be known; give them members "
                   "write_state(sink) const and read_state(source)");
-    name.set(run_part::params, "", [&](id_sum& sum) { write_exactly(*parts.p, sum); });
+    name.set(run_part::params, "", [&](id_sum& sum) { add_value(sum, *parts.p); });
   }
   if (!asked.key.empty())
     name.set(run_part::key, asked.key.c_str(), [&](id_sum& sum) { write_state(asked.key, sum); });
   name.set(run_part::code, asked.code.c_str(), [&](id_sum& sum) {
-    std::uint64_t const build = places == nullptr ? 1 : code.build();
+    std::uint64_t const build = named ? 1 : code.build();
     seen[run_part::code] = build != 0;
-    if (places == nullptr) write_state(asked.code, sum);
+    if (named) write_state(asked.code, sum);
     else sum.number(build);
   });
   return seen;
@@ -202,9 +202,9 @@ void name_loop(run_name& name, Parts const& parts, Plan const& plan, Step& step,
     else sum.number(plan.slots());
   });
   name.set(run_part::initial, name_of_type<State>(),
-           [&x0](id_sum& sum) { as_stored<State>(x0, [&sum](auto const& x) { write_exactly(x, sum); }); });
+           [&x0](id_sum& sum) { as_stored<State>(x0, [&sum](auto const& x) { add_value(sum, x); }); });
   if constexpr (of::seed_is_known)
-    name.set(run_part::seed, "", [&](id_sum& sum) { write_exactly(*parts.seed, sum); });
+    name.set(run_part::seed, "", [&](id_sum& sum) { add_value(sum, *parts.seed); });
   if constexpr (!is_open_plan<Plan>)
     if (n > 0) name.set(run_part::first, "", [&](id_sum& sum) {
       auto* const choices = choices_of(*parts.step);
