@@ -139,6 +139,8 @@ struct object {
     state(state const&) = delete;
     [[nodiscard]] std::vector<double> save() const { return v_; }
     void restore(std::vector<double> const& snapshot) { v_ = snapshot; }
+    void write_state(auto& sink) const { cairn::write_state(v_, sink); }
+    void read_state(auto& source) { cairn::read_state(v_, source); }
     void go(step_index i) {
       for (auto& v : v_) v = moved(v, 0.01 * double(i));
     }

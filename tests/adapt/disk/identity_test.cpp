@@ -544,6 +544,58 @@ TEST_CASE("parameters and seeds of other types with the same bytes are other one
   (void)once(metres{1.1}, plan(), run);
   CHECK(once(feet{1.1}, plan(), run) == once(feet{1.1}, cairn::in_memory{plan()}));
 }
+namespace {
+/// At rest until a source moves it, so that its speed shows in late states only. A snapshot does not hold that.
+struct wave {
+  numbers u{0, 0};
+  double speed;
+  explicit wave(double of) : speed{of} {}
+  wave(wave const&) = delete;
+  [[nodiscard]] numbers save() const { return u; }
+  void restore(numbers const& old) { u = old; }
+};
+struct told_wave : wave {
+  using wave::wave;
+  void write_state(auto& sink) const { cairn::write_state(u, sink), cairn::write_state(speed, sink); }
+  void read_state(auto& source) { cairn::read_state(u, source), cairn::read_state(speed, source); }
+};
+/// The gradient over a wave, in one call or kept.
+template <class Wave, bool Kept>
+numbers moved(double speed, auto const& by, auto const&... last) {
+  auto const step = [](Wave& w, step_index i) {
+    tick();
+    if (i == 5) w.u[0] += 1;
+    w.u[1] += w.speed * w.u[0], w.u[0] -= 0.1 * w.speed * w.u[1];
+  };
+  auto const back = [](Wave const& w, numbers& bar) {
+    bar[1] -= 0.1 * w.speed * bar[0];
+    bar[0] += w.speed * bar[1];
+  };
+  Wave w{speed};
+  if constexpr (Kept) return cairn::checkpointed_loop(step, w, by, last...).reverse(ones, back);
+  else return cairn::gradient(step, w, by, ones, back, last...);
+}
+template <class Wave, bool Kept>
+void takes_no_other_wave(bool taken, char const* key) {
+  support::temporary const here;
+  disk const run{here.run(), {.key = key, .commit_every = 1}};
+  stop_at = -1;
+  (void)moved<Wave, Kept>(1.0, plan(), run);
+  CHECK(moved<Wave, Kept>(1.0, plan(), run) == moved<Wave, Kept>(1.0, cairn::in_memory{plan()}));
+  CHECK(run.report().finished == taken);
+  CHECK(std::string{run.report().why}.empty() == taken);
+  disk const other{here.run(), {.key = *key != '\0' ? "another" : "", .commit_every = 1}};
+  CHECK(moved<Wave, Kept>(1.5, plan(), other) == moved<Wave, Kept>(1.5, cairn::in_memory{plan()}));
+}
+}  // namespace
+TEST_CASE("of an object that holds more than its snapshots a finished run is taken only if it says what, or has a key") {
+  takes_no_other_wave<wave, false>(false, "");
+  takes_no_other_wave<wave, true>(false, "");
+  takes_no_other_wave<wave, false>(true, "one");
+  takes_no_other_wave<wave, true>(true, "one");
+  takes_no_other_wave<told_wave, false>(true, "");
+  takes_no_other_wave<told_wave, true>(true, "");
+}
 TEST_CASE("a name of the code does not stand for functions that are given by their addresses") {
   auto const step = [](numbers& x) { move(x, 1.1, 0.01); };
   support::temporary const here;

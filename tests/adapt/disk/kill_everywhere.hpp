@@ -36,6 +36,8 @@ struct solver {
   solver(solver const&) = delete;
   [[nodiscard]] numbers save() const { return v; }
   void restore(numbers const& s) { v = s; }
+  void write_state(auto& sink) const { cairn::write_state(v, sink); }
+  void read_state(auto& source) { cairn::read_state(v, source); }
 };
 template <class State> auto& values(State& x) {
   if constexpr (requires { x.v; }) return x.v;

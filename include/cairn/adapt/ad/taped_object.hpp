@@ -132,6 +132,10 @@ class taped_object {
     if (!fits || k != old.values.size() || at != old.rest.size()) refuse_sizes(k, old.values.size());
   }
 
+  /// Calls look with what it holds beside its snapshots.
+  template <class Look>
+  void each_function(Look const& look) const { look(each_), look(step_); }
+
   /// `step(loop, i)`: one step of the program.
   struct stepper {
     taped_object* owner;  ///< the object with the functions
@@ -141,7 +145,7 @@ class taped_object {
     using functions = void (*)(Each, Step);  ///< of which it is made
     /// Calls look with each and step.
     template <class Look>
-    void each_function(Look const& look) const { look(owner->each_), look(owner->step_); }
+    void each_function(Look const& look) const { owner->each_function(look); }
     /// Begins a loop that may be kept on disk: the value that the seed finds stands in its records.
     template <class Keep>
     auto kept_by(Keep keep) const {

@@ -191,8 +191,9 @@ template <class Of, class Parts>
 }
 /// The parts of a loop's name beside these: n, plan, x0, a seed that is a value, and what step 0 makes of x0. A loop of
 /// unknown length may have no step 0.
+/// Returns whether all that x0 holds is in it: of an object, also what its snapshots leave out.
 template <class State, class Parts, class Plan, class Step, class X0>
-void name_loop(run_name& name, Parts const& parts, Plan const& plan, Step& step, X0& x0) {
+[[nodiscard]] bool name_loop(run_name& name, Parts const& parts, Plan const& plan, Step& step, X0& x0) {
   using of = parts_of<State, Parts>;
   step_index const n = steps_of_run(plan);
   name.set(run_part::verb, of::is_kept ? "kept" : "", [](id_sum& sum) { sum.number(std::uint64_t{of::is_kept}); });
@@ -201,8 +202,18 @@ void name_loop(run_name& name, Parts const& parts, Plan const& plan, Step& step,
     if constexpr (!is_open_plan<Plan>) each_plan_number(plan, [&sum](std::int64_t number) { sum.number(number); });
     else sum.number(plan.slots());
   });
-  name.set(run_part::initial, name_of_type<State>(),
-           [&x0](id_sum& sum) { as_stored<State>(x0, [&sum](auto const& x) { add_value(sum, x); }); });
+  bool whole = true;
+  run_id held;
+  if constexpr (!copied_state<State>) {
+    contents all{name.sum()};
+    name.sum().begin();
+    all.add(std::as_const(x0));
+    if (whole = all.whole(); whole) held = name.sum().value();
+  }
+  name.set(run_part::initial, name_of_type<State>(), [&](id_sum& sum) {
+    as_stored<State>(x0, [&sum](auto const& x) { add_value(sum, x); });
+    sum.number(held);
+  });
   if constexpr (of::seed_is_known)
     name.set(run_part::seed, "", [&](id_sum& sum) { add_value(sum, *parts.seed); });
   if constexpr (!is_open_plan<Plan>)
@@ -215,6 +226,7 @@ void name_loop(run_name& name, Parts const& parts, Plan const& plan, Step& step,
         choices->all.erase(choices->all.begin() + std::ptrdiff_t(before), choices->all.end());
       }
     });
+  return whole;
 }
 
 [[noreturn]] inline void refuse_nothing_found(char const* why, step_index steps) {
