@@ -153,6 +153,9 @@ controls() {
   control 'and is compared there wherever it passes' checkpoint_files replay 's/hash != 0) f(live_at_, hash, advice);/false) f(live_at_, hash, advice);/'
   control 'a state to which no step of its process led is not used' checkpoint_files replay 's/ || can_be_compared(i);/ || true;/'
   control 'nor proven later' checkpoint_files replay 's/ \&\& can_be_compared(i) \&\& / \&\& /'
+  control 'values are known by their types' contents identity 's/^  sum(name, .*;//'
+  control 'functions given by address have no name' contents identity 's/if (code_ == nullptr) return;/if (code_ == nullptr || named_) return;/'
+  control 'an object may hold more than its snapshots' run_on_disk identity 's/ \&\& (found->step > 0 || takes_finished)//'
   control 'what was given up writes no record' run_journal replay 's/    commits(commits_, of_);//'
   echo "faults: $left_out protections left out, $unnoticed unnoticed"
   [ $unnoticed = 0 ]
