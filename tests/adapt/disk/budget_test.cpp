@@ -292,6 +292,8 @@ struct solver {
   solver(solver const&) = delete;
   [[nodiscard]] vec save() const { return v; }
   void restore(vec const& s) { v = s; }
+  void write_state(auto& sink) const { cairn::write_state(v, sink); }
+  void read_state(auto& source) { cairn::read_state(v, source); }
 };
 }  // namespace
 

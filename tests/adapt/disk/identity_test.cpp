@@ -575,26 +575,37 @@ numbers moved(double speed, auto const& by, auto const&... last) {
   if constexpr (Kept) return cairn::checkpointed_loop(step, w, by, last...).reverse(ones, back);
   else return cairn::gradient(step, w, by, ones, back, last...);
 }
+/// A run is stopped at its call `at`, or finished; then comes one of another wave, and then the same again.
 template <class Wave, bool Kept>
-void takes_no_other_wave(bool taken, char const* key) {
-  support::temporary const here;
-  disk const run{here.run(), {.key = key, .commit_every = 1}};
+void uses_no_other_wave(bool used, char const* key) {
+  auto const alone = [](double speed) { return moved<Wave, Kept>(speed, cairn::in_memory{plan()}); };
   stop_at = -1;
-  (void)moved<Wave, Kept>(1.0, plan(), run);
-  CHECK(moved<Wave, Kept>(1.0, plan(), run) == moved<Wave, Kept>(1.0, cairn::in_memory{plan()}));
-  CHECK(run.report().finished == taken);
-  CHECK(std::string{run.report().why}.empty() == taken);
-  disk const other{here.run(), {.key = *key != '\0' ? "another" : "", .commit_every = 1}};
-  CHECK(moved<Wave, Kept>(1.5, plan(), other) == moved<Wave, Kept>(1.5, cairn::in_memory{plan()}));
+  numbers const right = alone(1.0), other_right = alone(1.5);
+  for (long const at : {-1L, 12L, 20L, 30L, 40L}) {
+    CAPTURE(at, used, key);
+    support::temporary const here;
+    disk const run{here.run(), {.key = key, .commit_every = 1}};
+    disk const other{here.run(), {.key = *key != '\0' ? "another" : "", .commit_every = 1}};
+    calls = 0, stop_at = at;
+    try {
+      (void)moved<Wave, Kept>(1.0, plan(), run);
+    } catch (stopped const&) {
+    }
+    stop_at = -1;
+    CHECK(moved<Wave, Kept>(1.5, plan(), other) == other_right);
+    CHECK(moved<Wave, Kept>(1.0, plan(), run) == right);
+    CHECK((run.report().used != disk_use::nothing) == used);
+    CHECK(std::string{run.report().why}.empty() == used);
+  }
 }
 }  // namespace
-TEST_CASE("of an object that holds more than its snapshots a finished run is taken only if it says what, or has a key") {
-  takes_no_other_wave<wave, false>(false, "");
-  takes_no_other_wave<wave, true>(false, "");
-  takes_no_other_wave<wave, false>(true, "one");
-  takes_no_other_wave<wave, true>(true, "one");
-  takes_no_other_wave<told_wave, false>(true, "");
-  takes_no_other_wave<told_wave, true>(true, "");
+TEST_CASE("of a run over an object that holds more than its snapshots nothing is used unless it says what, or has a key") {
+  uses_no_other_wave<wave, false>(false, "");
+  uses_no_other_wave<wave, true>(false, "");
+  uses_no_other_wave<wave, false>(true, "one");
+  uses_no_other_wave<wave, true>(true, "one");
+  uses_no_other_wave<told_wave, false>(true, "");
+  uses_no_other_wave<told_wave, true>(true, "");
 }
 TEST_CASE("a name of the code does not stand for functions that are given by their addresses") {
   auto const step = [](numbers& x) { move(x, 1.1, 0.01); };

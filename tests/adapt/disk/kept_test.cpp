@@ -54,6 +54,8 @@ struct library {
   library(library const&) = delete;
   [[nodiscard]] numbers save() const { return v; }
   void restore(numbers const& s) { v = s; }
+  void write_state(auto& sink) const { cairn::write_state(v, sink); }
+  void read_state(auto& source) { cairn::read_state(v, source); }
 };
 struct library_that_saves : library {
   [[nodiscard]] numbers save_bar() const { return bar; }

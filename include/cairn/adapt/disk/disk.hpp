@@ -39,9 +39,10 @@ template <class State>
 ///
 /// Each run has a folder of its own in `path`, whose name is a hash of n, plan, x0, p, the key, what step 0 makes of x0,
 /// every function with all that it holds, and the builds of their code: another of these is another run. What cannot be
-/// seen, such as what a reference or a pointer shows, is not believed: with such a step nothing of another process is
-/// used, with such an adjoint, seed or term of the final state only states. One word says it: `reads_only(f, values...)`
-/// or a key. All others go on in the middle of the reverse sweep, from a record of bar, dp and the objective's value.
+/// seen, such as what a reference or a pointer shows, is not believed: with such a step or object nothing of another
+/// process is used, with such an adjoint, seed or term of the final state only states. One word says it:
+/// `reads_only(f, values...)` or a key; of an object, its members `write_state` and `read_state`. All others go on in
+/// the middle of the reverse sweep, from a record of bar, dp and the objective's value.
 /// States of other processes are compared wherever they are made again; if they differ, the run begins anew. `report()`
 /// says what was used, and why not more. Static variables cannot be seen.
 /// One `disk const` serves several threads at once, each with another run; of those that want the same run, one has it,

@@ -157,7 +157,6 @@ class kept_files {
       };
       std::optional<file_head> found;
       if (all.journal.choices().reach(std::uint64_t(steps))) found = read_at(-1);
-      if (found && found->step == 0 && !all.takes_finished) found.reset();
       if (bool const usable = bool(found); !agree_on_record(all.journal.agreed(), found, usable, steps, read_at)) {
         all.journal.sums().become(before);
         if (usable) all.report.why = "another rank does not have the record that this one has";
@@ -194,7 +193,7 @@ class kept_files {
         : reports{(check_disk_options(asked), std::move(into))},
           outer{open_runs(all, path, asked.scratch)},  // before step 0 runs
           known{known_of(all, asked, parts)},
-          folder{outer, path, agreed_id(all, id_of(parts, step, x0, plan)), steps_of_run(plan)},
+          folder{outer, path, agreed_id(all, id_of(parts, step, x0, plan, !asked.key.empty())), steps_of_run(plan)},
           journal{folder, report, nullptr, sums{{parts.terms}}, object_in(x0), choices_of(*parts.step), asked, all},
           files{folder, journal, copied_from<State>(x0),  // until the run has it in a frame
                 as_stored<State>(x0, [](auto const& x) { return written_bytes(x); }), plan.leaf(),
@@ -216,7 +215,6 @@ class kept_files {
       journal.trusts_states(known.states);
       told_at_end const tells{*reports, report};
       report.folder = folder.path();
-      if (known.record && !takes_finished) known.why = why_unseen_object;
       report.why = known.why;
       if (!looks) {
         folder.begin_anew();
@@ -235,12 +233,12 @@ class kept_files {
     [[nodiscard]] trust known_of(Agreement const& all, disk_options const& asked, Parts const& parts) {
       trust const found = name_given<of>(name, asked, parts).trusted(!asked.key.empty(), of::sums_on_the_way);
       agree_on_options(all, asked, found);
-      takes_finished = !asked.key.empty();
       return found;
     }
     template <class StepNow, class Plan>
-    [[nodiscard]] run_id id_of(Parts const& parts, StepNow& step, X0& x0, Plan const& plan) {
-      takes_finished = name_loop<State>(name, parts, plan, step, x0) || takes_finished;
+    [[nodiscard]] run_id id_of(Parts const& parts, StepNow& step, X0& x0, Plan const& plan, bool has_key) {
+      bool const whole = name_loop<State>(name, parts, plan, step, x0);
+      if (!whole && known.states && !has_key) known = {false, false, why_unknown_object};
       return name.id();
     }
     /// What parameters and adjoint hold now. The other functions are the caller's, and may be gone.
@@ -267,7 +265,6 @@ class kept_files {
     disk_report report;
     run_name name;
     outer_folders outer;
-    bool takes_finished = false;  // of another process
     trust known;
     run_folder folder;
     journal_type journal;

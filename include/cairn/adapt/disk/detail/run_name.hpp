@@ -57,10 +57,9 @@ inline constexpr char const* why_unknown_part[run_parts] = {
      "or give a key"),
     ""};
 
-/// Why a finished run over an object is not taken.
-inline constexpr char const* why_unseen_object =
-    "the object holds what cannot be seen beside its snapshots, so that no finished run is taken; give a key, or the "
-    "object members write_state(sink) const and read_state(source)";
+inline constexpr char const* why_unknown_object =
+    "the object holds what cannot be seen beside its snapshots; give a key, or the object members write_state(sink) const "
+    "and read_state(source)";
 
 /// The parts of a run's name.
 class run_name {

@@ -71,8 +71,8 @@ Bar sweep_on_disk(Given const& given, Agreement const& all, std::string path, di
   run_id const held = held_now<of>(name.sum(), parts);
   std::uint64_t const held_bytes = name.sum().bytes();
   auto const unchanged = [&] { return held_now<of>(name.sum(), parts) == held; };
-  bool const takes_finished = name_loop<State>(name, parts, plan, step, x0) || !asked.key.empty();
-  if (known.record && !takes_finished) known.why = why_unseen_object;
+  bool const whole = name_loop<State>(name, parts, plan, step, x0);
+  if (!whole && known.states && asked.key.empty()) known = {false, false, why_unknown_object};
   run_folder folder{outer, path, agreed_id(all, name.id()), n};
   folder.keep_name(name);
   if (asked.compress != nullptr) folder.compress(*asked.compress);
@@ -133,7 +133,7 @@ Bar sweep_on_disk(Given const& given, Agreement const& all, std::string path, di
             [open](file_head const& head) { return open < 0 || head.step == std::uint64_t(open); });
       };
       auto found = read_at(-1);
-      bool const usable = found && journal.choices().reach(std::uint64_t(n)) && (found->step > 0 || takes_finished);
+      bool const usable = found && journal.choices().reach(std::uint64_t(n));
       if (agree_on_record(all, found, usable, n, read_at)) {
         journal.adopt_all(summed);
         report.used = disk_use::record;
