@@ -195,6 +195,74 @@ TEST_CASE("budgets from the least to ten times that are never exceeded: forms an
   });
 }
 
+namespace {
+
+/// Bytes that `infeasible_budget` names.
+[[nodiscard]] std::int64_t named(infeasible_budget const& e, std::string const& name) {
+  for (std::size_t k = 0; k < e.value_count(); ++k)
+    if (e.value(k).name == name) return std::int64_t(e.value(k).magnitude);
+  return 0;
+}
+/// The least budget of a loop of n steps: use(budget) runs it.
+template <class Use>
+[[nodiscard]] std::int64_t least_for(step_index n, Use const& use) {
+  try {
+    use(budget_of{n, 1});
+  } catch (infeasible_budget const& e) {
+    return named(e, "least");
+  }
+  return 0;
+}
+
+}  // namespace
+
+TEST_CASE("a run that is kept holds no more than its budget, whatever its adjoint takes", "[run][bytes]") {
+  auto const by_step = [&](auto const& step, auto const& adjoint) {
+    field const x0(200, 0.5), seed(200, 1.0);
+    for (step_index const n : {0, 1, 2, 3, 60}) {
+      auto const kept_in = [&](auto const& place, auto const& look) {
+        auto run = checkpointed_loop(step, x0, place);
+        for (int again = 0; again < 2; ++again) look(run.reverse(seed, adjoint));
+      };
+      auto const right = gradient(step, x0, store_all(n), seed, adjoint);
+      auto const least = least_for(n, [&](auto const& budget) { kept_in(budget, [](field const&) {}); });
+      REQUIRE(least > 0);
+      for (auto const bytes : {least, least + 1'700, 2 * least, 8 * least}) {
+        INFO(n << " steps within " << bytes << " bytes");
+        heap::mark const heap;
+        kept_in(budget_of{n, bytes}, [&](field const& found) { CHECK(found == right); });
+        CHECK(std::int64_t(heap.rise() + bytes_of(x0)) <= bytes);
+      }
+    }
+  };
+  auto const in_its_place = [](field& x) { move_on(x, 0.9); };
+  auto const by_value_step = [](field const& x) {
+    field y = x;
+    move_on(y, 0.9);
+    return y;
+  };
+  auto const other = [](field const& x, field& y) {
+    y = x;
+    move_on(y, 0.9);
+  };
+  auto const pull = [](field const& x, field& bar) {
+    for (std::size_t k = 0; k < x.size(); ++k) bar[k] *= 0.9 * std::cos(0.9 * x[k]);
+  };
+  auto const with_x1 = [&](field const& x, field const& x1, field& bar, step_index) {
+    REQUIRE(x1.size() == x.size());
+    pull(x, bar);
+  };
+  auto const new_bar = [&](field const& x, field const& bar, step_index) {
+    field next = bar;
+    pull(x, next);
+    return next;
+  };
+  auto const with_each = [&](auto const& step) {
+    by_step(step, pull), by_step(step, with_x1), by_step(step, new_bar);
+  };
+  with_each(in_its_place), with_each(by_value_step), with_each(other);
+}
+
 TEST_CASE("a leaf of a measured plan has one step unless the adjoint says what it holds", "[run][bytes]") {
   step_index longest = 0;
   auto const step = [](field& x) { move_on(x, 1); };
