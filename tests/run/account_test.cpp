@@ -263,6 +263,58 @@ TEST_CASE("a run that is kept holds no more than its budget, whatever its adjoin
   with_each(in_its_place), with_each(by_value_step), with_each(other);
 }
 
+TEST_CASE("the slots of a loop of unknown length keep a budget, wherever it ends", "[run][bytes]") {
+  field const x0(200, 0.5), seed(200, 1.0);
+  auto const pull = [](field const& x, field& bar) {
+    for (std::size_t k = 0; k < x.size(); ++k) bar[k] *= 0.9 * std::cos(0.9 * x[k]);
+  };
+  auto const with_x1 = [&](field const& x, field const&, field& bar, step_index) { pull(x, bar); };
+  auto const with = [&](auto const& step, step_form form, auto const& adjoint, adjoint_form back, replay_check verify) {
+    workload work{.state_bytes = bytes_of(x0), .state_inline_bytes = sizeof(field), .verify = verify};
+    work.form = {form, back};
+    auto const taken_by = [&](step_index n, online const& plan) {
+      heap::mark const heap;
+      auto run = checkpointed_while(step, x0, [&](field const&, step_index i) { return i < n; }, plan,
+                                    sweep_options{verify});
+      for (int again = 0; again < 2; ++again) (void)run.reverse(seed, adjoint);
+      return std::int64_t(heap.rise() + bytes_of(x0));
+    };
+    std::int64_t least = 0;
+    try {
+      (void)online_within(1, work);
+    } catch (infeasible_budget const& e) {
+      least = named(e, "least bytes");
+    }
+    REQUIRE(least > 0);
+    for (std::int64_t const bytes : {least, least + 1'700, 2 * least, 5 * least}) {
+      auto const plan = online_within(bytes, work);
+      INFO(plan.slots() << " slots within " << bytes << " bytes");
+      std::int64_t most = 0;
+      for (step_index const n : {0, 1, 2, 3, 10, 150}) most = std::max(most, taken_by(n, plan));
+      CHECK(most <= bytes);
+      CHECK(taken_by(150, online{plan.slots() + 1}) > bytes - std::int64_t(bytes_of(x0)));
+    }
+  };
+  auto const in_its_place = [](field& x) { move_on(x, 0.9); };
+  auto const other = [](field const& x, field& y) {
+    y = x;
+    move_on(y, 0.9);
+  };
+  for (auto const verify : {replay_check::off, replay_check::checkpoints}) {
+    with(in_its_place, step_form::in_place, pull, adjoint_form::one_step, verify);
+    with(in_its_place, step_form::in_place, with_x1, adjoint_form::with_next, verify);
+    with(other, step_form::out_of_place, pull, adjoint_form::one_step, verify);
+    with(other, step_form::out_of_place, with_x1, adjoint_form::with_next, verify);
+  }
+  CHECK_THROWS_WITH(online_within("1MB", {.state_bytes = 8, .verify = replay_check::every_step}),
+                    ContainsSubstring("give workload::steps"));
+  CHECK_THROWS_WITH(online_within("1MB", {}), ContainsSubstring("give workload::state_bytes"));
+  CHECK_THROWS_WITH(online_within("1MB", {.state_bytes = 8, .form = {.adjoint = adjoint_form::recorded}}),
+                    ContainsSubstring("give workload::tape_bytes"));
+  CHECK(online_within("1MB", {.state_bytes = 8, .choice_bytes = 900'000}).slots() <
+        online_within("1MB", {.state_bytes = 8}).slots());
+}
+
 TEST_CASE("a leaf of a measured plan has one step unless the adjoint says what it holds", "[run][bytes]") {
   step_index longest = 0;
   auto const step = [](field& x) { move_on(x, 1); };
