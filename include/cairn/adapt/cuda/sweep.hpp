@@ -17,6 +17,7 @@
 #include <cairn/adapt/cuda/runtime.hpp>
 #include <cairn/core/action.hpp>
 #include <cairn/core/buffers.hpp>
+#include <cairn/core/bytes_of.hpp>
 #include <cairn/core/detail/state_hash.hpp>
 #include <cairn/core/detail/table.hpp>
 #include <cairn/core/error.hpp>
@@ -25,7 +26,6 @@
 #include <cairn/rules/replay_check.hpp>
 #include <cairn/run/sweep/detail/execute.hpp>
 #include <cairn/run/sweep/detail/one_of.hpp>
-#include <cairn/run/sweep/detail/plan_place.hpp>
 #include <cairn/run/sweep/sweep_report.hpp>
 #include <cairn/run/sweep/workspace.hpp>
 #include <cairn/store/store.hpp>
@@ -221,8 +221,10 @@ class device_sweep {
                       .frames = states_.noted_bytes(made, plan.slots()) + wide(plan.slots()),
                       .checks = replay_check_bytes(options.verify, {.steps = plan.steps(), .slots = plan.slots()})};
     if constexpr (std::is_same_v<Start, State>) parts.initial = device_bytes_of(start);
-    if constexpr (detail::is_wrt<Wrt>)
-      parts.params = detail::bytes_if_known(by.p), parts.gradient = device_bytes_of(by.dp);
+    if constexpr (detail::is_wrt<Wrt>) {
+      parts.params = unknown_bytes, parts.gradient = device_bytes_of(by.dp);
+      if constexpr (sized_state<std::remove_cvref_t<decltype(by.p)>>) parts.params = bytes_of(by.p);
+    }
     return parts;
   }
   /// One sweep, whose arguments have been checked. Returns what the plan needs.
