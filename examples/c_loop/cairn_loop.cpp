@@ -135,7 +135,7 @@ cairn::cost cost_of(cairn_loop const& loop, cairn::revolve const& plan) {
   cairn::workload work;
   work.state_inline_bytes = sizeof(c_state);
   work.state_bytes = cairn::wide{sizeof(c_state)} + loop.state_bytes;
-  work.initial_bytes = 0;
+  work.initial_bytes = work.adjoint_bytes = 0;
   return cairn::estimate(plan, work);
 }
 

@@ -10,6 +10,7 @@
 #include <cairn/plan/loop/estimate.hpp>
 #include <cairn/plan/loop/explain.hpp>
 #include <cairn/plan/loop/most_slots.hpp>
+#include <cairn/plan/loop/online_within.hpp>
 #include <cairn/plan/loop/pareto.hpp>
 #include <cairn/plan/loop/plan_within.hpp>
 #include <cairn/plan/loop/planned.hpp>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <limits>
 #include <utility>
+#include <cairn/plan/loop/certificate.hpp>
 #include <cairn/plan/loop/estimate.hpp>
 #include "support/catch.hpp"
 #include "support/plans.hpp"
@@ -180,7 +181,35 @@ TEST_CASE("bytes are those of the formula that executors share", "[plan][estimat
   CHECK(estimate(plan, {.state_bytes = 1000, .initial_bytes = 8}).peak_bytes + 992 ==
         estimate(plan, {.state_bytes = 1000}).peak_bytes);
   CHECK(estimate(plan).stored_bytes == 0);
-  CHECK(estimate(all_tapes(5), {.tape_bytes = 100}).peak_bytes - estimate(all_tapes(5)).peak_bytes == 500);
+  CHECK(estimate(all_tapes(5), {.tape_bytes = 100}).peak_bytes - estimate(all_tapes(5), {.tape_bytes = 0}).peak_bytes ==
+        500);
+}
+
+TEST_CASE("what nobody states is unknown, and not 0", "[plan][estimate]") {
+  revolve const plan{100, 10};
+  CHECK(estimate(plan, {.state_bytes = 1000}).peak_bytes ==
+        estimate(plan, {.state_bytes = 1000, .adjoint_bytes = 1000}).peak_bytes);
+  leaves const longer{100, 10, revolve{10, 3}};
+  auto const each = [](auto const& tried, adjoint_form form, bool known) {
+    workload work{.steps = 100, .state_bytes = 1000, .form = {.adjoint = form}};
+    auto const untold = estimate(tried, work);
+    work.tape_bytes = 0;
+    auto const told = estimate(tried, work);
+    CHECK(told.peak_bytes < 1'000'000);
+    CHECK(untold.step_calls == told.step_calls);
+    for (wide const bytes : {untold.peak_bytes, untold.memory_bytes})
+      CHECK(bytes == (known ? told.peak_bytes : unknown_bytes));
+    CHECK(certify(untold, work).least_step_calls <= told.step_calls);
+  };
+  for (auto const form : {adjoint_form::none, adjoint_form::one_step, adjoint_form::with_next}) each(plan, form, true);
+  each(plan, adjoint_form::leaf, true);  // of one step
+  each(plan, adjoint_form::recorded, false);
+  each(longer, adjoint_form::leaf, false);
+  each(mixed{100, 10, {.tape_units = 1}}, adjoint_form::one_step, false);
+  each(bptt{100, 10}, adjoint_form::one_step, false);
+  CHECK(estimate(leaves{100, 10, revolve{10, 3}}, {.state_bytes = 1, .tape_step_bytes = 7, .form = {.adjoint = adjoint_form::leaf}})
+            .peak_bytes < 1'000);
+  CHECK(estimate(all_tapes(0), {.state_bytes = 1000}).peak_bytes < 5'000);  // nothing is reversed
 }
 
 TEST_CASE("bytes do not wrap at the largest numbers", "[plan][estimate]") {
@@ -194,7 +223,7 @@ TEST_CASE("bytes do not wrap at the largest numbers", "[plan][estimate]") {
   CHECK_THROWS_AS(estimate(uniform{9}, {.state_bytes = most + 1}), overflow_error);
   CHECK_THROWS_AS(estimate(uniform{9}, {.initial_bytes = most + 1}), overflow_error);
   CHECK_THROWS_AS(estimate(uniform{9}, {.adjoint_bytes = most + 1}), overflow_error);
-  CHECK_THROWS_AS(estimate(uniform{9}, {.tape_bytes = ~wide{0}}), overflow_error);
+  CHECK_THROWS_AS(estimate(uniform{9}, {.tape_bytes = ~wide{0} - 1}), overflow_error);
 }
 
 TEST_CASE("seconds are calls and reversals at the times given", "[plan][estimate]") {

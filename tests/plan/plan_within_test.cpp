@@ -97,6 +97,29 @@ TEST_CASE("a budget in bytes is refused without the bytes of a state, before any
   CHECK(plan_within("2MB", work).cost.extra_steps == 0);
 }
 
+TEST_CASE("a budget in bytes is refused without the bytes of a tape, or of a leaf", "[plan][plan_within]") {
+  for (auto const form : {adjoint_form::recorded, adjoint_form::leaf}) {
+    auto work = plain;
+    work.form.adjoint = form;
+    auto const refused = [&](char const* who, auto ask) {
+      CHECK_THROWS_AS(ask(), invalid_plan);
+      CHECK_THROWS_WITH(ask(), ContainsSubstring(std::string{who} + ": the workload does not say how many bytes a tape, "
+                                                                    "or a leaf, holds") &&
+                                   ContainsSubstring("give workload::tape_bytes"));
+    };
+    refused("cairn::plan_within", [&] { (void)plan_within("100MB", work); });
+    refused("cairn::advise", [&] { (void)advise("100MB", work); });
+    refused("cairn::pareto", [&] { (void)pareto(work); });
+    refused("cairn::why_infeasible", [&] { (void)why_infeasible("100MB", work); });
+    refused("cairn::most_slots_within", [&] {
+      (void)most_slots_within("100MB", work, detail::revolve_factory{*work.steps, form == adjoint_form::leaf ? 2 : 1});
+    });
+    if (form == adjoint_form::leaf) CHECK(plan_within("100MB", work, {.leaf = 1}).with.leaf == 1);
+    work.tape_bytes = 0;
+    CHECK(plan_within("100MB", work).cost.memory_bytes <= 100'000'000);
+  }
+}
+
 TEST_CASE("a budget that is too small says what the least is for", "[plan][plan_within]") {
   auto const low = why_infeasible("3MB", plain);
   REQUIRE(low);

@@ -65,7 +65,8 @@ TEST_CASE("tables that copies and cursors share are counted once", "[plan][estim
 }
 
 TEST_CASE("the peak of states and tapes is that of one moment where their numbers are known", "[plan][estimate]") {
-  workload const work{.state_bytes = 1000, .tape_bytes = 1000, .form = {step_form::in_place, adjoint_form::recorded}};
+  workload const work{
+      .state_bytes = 1000, .adjoint_bytes = 0, .tape_bytes = 1000, .form = {step_form::in_place, adjoint_form::recorded}};
   mixed const plan{60, 10, {.tape_units = 1}};
   auto const e = estimate(plan, work);
   wide const apart = wide(e.peak_states) * 1000 + wide(e.counts.peak_tapes + 1) * 1000 + 1000;

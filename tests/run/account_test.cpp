@@ -102,10 +102,11 @@ template <class Sweep>
   return of;
 }
 double worst = 1;  // predicted over counted
-void is_right(seen const& of, double more = 1.05) {
-  worst = std::max(worst, (double(of.report.predicted_bytes) - 300) / double(of.held));
+/// \param apart  bytes of states that a plan may lack where most frames are in use
+void is_right(seen const& of, double more = 1.05, double apart = 0) {
+  worst = std::max(worst, (double(of.report.predicted_bytes) - 300 - apart) / double(of.held));
   auto const said = std::int64_t(of.report.predicted_bytes);
-  if (of.held > said || double(said) > more * double(of.held) + 300) {
+  if (of.held > said || double(said) > more * double(of.held) + 300 + apart) {
     std::string parts;
     of.report.each_part([&](std::string const& name, wide predicted, wide counted) {
       parts += name + ' ' + std::to_string(std::int64_t(predicted)) + ' ' + std::to_string(std::int64_t(counted)) + '\n';
@@ -119,7 +120,7 @@ void is_right(seen const& of, double more = 1.05) {
 }
 
 template <class Model, class Plan, class Objective>
-void compare(Model m, Plan const& plan, Objective const& terms, std::size_t cells, double more = 1.05) {
+void compare(Model m, Plan const& plan, Objective const& terms, std::size_t cells, double more = 1.05, double states_apart = 0) {
   field const x0(cells, 0.5);
   weights const p{{0.9, 0.1}, {field(cells / 2), field(3)}};
   auto const right = differentiate(m, x0, p, store_all(plan.steps()), at_last + terms);
@@ -129,7 +130,7 @@ void compare(Model m, Plan const& plan, Objective const& terms, std::size_t cell
     CHECK(found.state == right.state);
     CHECK(found.value == right.value);
   });
-  is_right(of, more);
+  is_right(of, more, states_apart * double(bytes_of(x0)));
 }
 /// Calls use(model, leaves): whether it takes leaves.
 template <class Use>
@@ -193,6 +194,126 @@ TEST_CASE("budgets from the least to ten times that are never exceeded: forms an
       }
     });
   });
+}
+
+namespace {
+
+/// Bytes that `infeasible_budget` names.
+[[nodiscard]] std::int64_t named(infeasible_budget const& e, std::string const& name) {
+  for (std::size_t k = 0; k < e.value_count(); ++k)
+    if (e.value(k).name == name) return std::int64_t(e.value(k).magnitude);
+  return 0;
+}
+/// The least budget of a loop of n steps: use(budget) runs it.
+template <class Use>
+[[nodiscard]] std::int64_t least_for(step_index n, Use const& use) {
+  try {
+    use(budget_of{n, 1});
+  } catch (infeasible_budget const& e) {
+    return named(e, "least");
+  }
+  return 0;
+}
+
+}  // namespace
+
+TEST_CASE("a run that is kept holds no more than its budget, whatever its adjoint takes", "[run][bytes]") {
+  auto const by_step = [&](auto const& step, auto const& adjoint) {
+    field const x0(200, 0.5), seed(200, 1.0);
+    for (step_index const n : {0, 1, 2, 3, 60}) {
+      auto const kept_in = [&](auto const& place, auto const& look) {
+        auto run = checkpointed_loop(step, x0, place);
+        for (int again = 0; again < 2; ++again) look(run.reverse(seed, adjoint));
+      };
+      auto const right = gradient(step, x0, store_all(n), seed, adjoint);
+      auto const least = least_for(n, [&](auto const& budget) { kept_in(budget, [](field const&) {}); });
+      REQUIRE(least > 0);
+      for (auto const bytes : {least, least + 1'700, 2 * least, 8 * least}) {
+        INFO(n << " steps within " << bytes << " bytes");
+        heap::mark const heap;
+        kept_in(budget_of{n, bytes}, [&](field const& found) { CHECK(found == right); });
+        CHECK(std::int64_t(heap.rise() + bytes_of(x0)) <= bytes);
+      }
+    }
+  };
+  auto const in_its_place = [](field& x) { move_on(x, 0.9); };
+  auto const by_value_step = [](field const& x) {
+    field y = x;
+    move_on(y, 0.9);
+    return y;
+  };
+  auto const other = [](field const& x, field& y) {
+    y = x;
+    move_on(y, 0.9);
+  };
+  auto const pull = [](field const& x, field& bar) {
+    for (std::size_t k = 0; k < x.size(); ++k) bar[k] *= 0.9 * std::cos(0.9 * x[k]);
+  };
+  auto const with_x1 = [&](field const& x, field const& x1, field& bar, step_index) {
+    REQUIRE(x1.size() == x.size());
+    pull(x, bar);
+  };
+  auto const new_bar = [&](field const& x, field const& bar, step_index) {
+    field next = bar;
+    pull(x, next);
+    return next;
+  };
+  auto const with_each = [&](auto const& step) {
+    by_step(step, pull), by_step(step, with_x1), by_step(step, new_bar);
+  };
+  with_each(in_its_place), with_each(by_value_step), with_each(other);
+}
+
+TEST_CASE("the slots of a loop of unknown length keep a budget, wherever it ends", "[run][bytes]") {
+  field const x0(200, 0.5), seed(200, 1.0);
+  auto const pull = [](field const& x, field& bar) {
+    for (std::size_t k = 0; k < x.size(); ++k) bar[k] *= 0.9 * std::cos(0.9 * x[k]);
+  };
+  auto const with_x1 = [&](field const& x, field const&, field& bar, step_index) { pull(x, bar); };
+  auto const with = [&](auto const& step, step_form form, auto const& adjoint, adjoint_form back, replay_check verify) {
+    workload work{.state_bytes = bytes_of(x0), .state_inline_bytes = sizeof(field), .verify = verify};
+    work.form = {form, back};
+    auto const taken_by = [&](step_index n, online const& plan) {
+      heap::mark const heap;
+      auto run = checkpointed_while(step, x0, [&](field const&, step_index i) { return i < n; }, plan,
+                                    sweep_options{verify});
+      for (int again = 0; again < 2; ++again) (void)run.reverse(seed, adjoint);
+      return std::int64_t(heap.rise() + bytes_of(x0));
+    };
+    std::int64_t least = 0;
+    try {
+      (void)online_within(1, work);
+    } catch (infeasible_budget const& e) {
+      least = named(e, "least bytes");
+    }
+    REQUIRE(least > 0);
+    for (std::int64_t const bytes : {least, least + 1'700, 2 * least, 5 * least}) {
+      auto const plan = online_within(bytes, work);
+      INFO(plan.slots() << " slots within " << bytes << " bytes");
+      std::int64_t most = 0;
+      for (step_index const n : {0, 1, 2, 3, 10, 150}) most = std::max(most, taken_by(n, plan));
+      CHECK(most <= bytes);
+      CHECK(taken_by(150, online{plan.slots() + 1}) > bytes - std::int64_t(bytes_of(x0)));
+    }
+  };
+  auto const in_its_place = [](field& x) { move_on(x, 0.9); };
+  auto const other = [](field const& x, field& y) {
+    y = x;
+    move_on(y, 0.9);
+  };
+  for (auto const verify : {replay_check::off, replay_check::checkpoints}) {
+    with(in_its_place, step_form::in_place, pull, adjoint_form::one_step, verify);
+    with(in_its_place, step_form::in_place, with_x1, adjoint_form::with_next, verify);
+    with(other, step_form::out_of_place, pull, adjoint_form::one_step, verify);
+    with(other, step_form::out_of_place, with_x1, adjoint_form::with_next, verify);
+  }
+  CHECK_THROWS_WITH(online_within("1MB", {.state_bytes = 8, .verify = replay_check::every_step}),
+                    ContainsSubstring("give workload::steps"));
+  CHECK_THROWS_WITH(online_within("1MB", {}), ContainsSubstring("give workload::state_bytes"));
+  CHECK_THROWS_WITH(online_within("1MB", {.state_bytes = 8, .form = {.adjoint = adjoint_form::recorded}}),
+                    ContainsSubstring("give workload::tape_bytes"));
+  CHECK(online_within("1MB", {.state_bytes = 8, .choice_bytes = 900'000}).slots() <
+        online_within("1MB", {.state_bytes = 8}).slots());
 }
 
 TEST_CASE("a leaf of a measured plan has one step unless the adjoint says what it holds", "[run][bytes]") {
@@ -425,6 +546,11 @@ TEST_CASE("what a report cannot count is unknown, and not 0", "[run][bytes]") {
                           report.predicted_bytes})
     CHECK(part == unknown_bytes);
   CHECK(report.counted.terms == 0);
+  CHECK(report.predicted.tapes == 0);
+  (void)gradient([](untold&) {}, untold{}, leaves{20, 5, revolve{4, 2}}, untold{},
+                 leaf([](untold const&, untold&, step_index, step_index) {}), report);
+  CHECK(report.predicted.tapes == unknown_bytes);
+  CHECK(report.counted.tapes == unknown_bytes);
   struct handle_tape { handle kept; };
   (void)gradient([](double& x) { x = std::sin(x); }, 0.5, revolve{20, 3}, 1.0,
                  recorded{[](double& x) { handle_tape tape{handle{x}}; x = std::sin(x); return tape; },
@@ -537,15 +663,16 @@ TEST_CASE("an object whose snapshots grow stops at the budget", "[run][bytes]") 
 auto const terms_of_object = at_every(
     3, [](machine const& x) { return x.numbers[0]; }, [](machine const&, field& bar) { bar[0] += 1; });
 
-TEST_CASE("random loops: what is held is predicted, and budgets are kept", "[run][bytes][.soak]") {
-  std::uint64_t random = 52;
-  auto const any = [&](std::uint64_t least, std::uint64_t most) {
+namespace {
+
+void random_loops(long left, std::uint64_t random) {
+  using wide64 = std::uint64_t;
+  auto const any = [&](wide64 least, wide64 most) {
     random = random * 6364136223846793005u + 1442695040888963407u;
     return least + (random >> 33) % (most - least + 1);
   };
-  char const* const asked = std::getenv("CAIRN_FUZZ_PROGRAMS");
-  for (long left = asked != nullptr ? std::atol(asked) : 200; left > 0; --left) {
-    auto const n = step_index(any(2, 300));
+  for (; left > 0; --left) {
+    auto const n = step_index(any(3, 300));  // an object has a term at every third
     std::size_t const cells = any(1, 1'500);
     std::vector<step_index> states(any(1, 12));
     for (auto& each : states) each = step_index(any(0, std::uint64_t(n)));
@@ -554,22 +681,35 @@ TEST_CASE("random loops: what is held is predicted, and budgets are kept", "[run
     INFO(n << " steps, " << cells << " cells, leaves of " << leaf);
     each_model(cells, [&](auto const& m, bool leaves_fit) {
       // Fewer slots than are reserved may be full where most frames are in use: up to three states too many.
-      compare(m, revolve{n, slot_index(any(1, std::uint64_t(n)))}, terms, cells, 2);
-      if (leaves_fit) compare(m, leaves{n, leaf, revolve{count, slot_index(any(1, std::uint64_t(count)))}}, terms, cells, 2);
+      compare(m, revolve{n, slot_index(any(1, std::uint64_t(n)))}, terms, cells, 1.05, 3);
+      if (leaves_fit)
+        compare(m, leaves{n, leaf, revolve{count, slot_index(any(1, std::uint64_t(count)))}}, terms, cells, 2, 3);
       field const x0(cells, 0.5);
       weights const p{{0.9, 0.1}, {field(any(0, 3'000))}};
       auto const bytes = std::int64_t(40'000 + 8 * cells * any(8, 80) + bytes_of(p) * 2);
-      auto const kept_in = [&](auto const& budget) {
+      auto const run_in = [&](auto const& budget, std::int64_t allowed) {
         auto sum = terms;
         auto const of = taken(x0, p, [&](sweep_report& report) {
           (void)differentiate(m, x0, p, budget, std::move(sum), report);
         });
-        if (of.held > bytes) FAIL(of.held << " bytes held within " << bytes);
-        CHECK(of.report.predicted_bytes <= wide(bytes));
+        if (of.held > allowed) FAIL(of.held << " bytes held within " << allowed);
+        CHECK(of.report.predicted_bytes <= wide(allowed));
       };
-      kept_in(budget_of{n, bytes}), kept_in(measured{{n, bytes}});
+      run_in(budget_of{n, bytes}, bytes), run_in(measured{{n, bytes}}, bytes);
+      auto const least = least_for(n, [&](auto const& budget) { run_in(budget, 1); });
+      for (std::int64_t const more : {least, std::int64_t(any(wide64(least), 10 * wide64(least)))})
+        run_in(budget_of{n, more}, more);
     });
     auto const bytes = std::int64_t(40'000 + 8 * cells * any(8, 80));
+    {  // a length that is not known
+      field const x0(cells, 0.5), seed(cells, 1.0);
+      auto const plan = online_within(bytes, {.state_bytes = bytes_of(x0), .state_inline_bytes = sizeof(field)});
+      heap::mark const heap;
+      auto run = checkpointed_while([](field& x) { move_on(x, 0.9); }, x0,
+                                    [&](field const&, step_index i) { return i < n; }, plan);
+      for (int again = 0; again < 2; ++again) (void)run.reverse(seed, [](field const&, field& bar) { bar[0] *= 0.5; });
+      if (std::int64_t(heap.rise() + bytes_of(x0)) > bytes) FAIL(heap.rise() << " bytes held by an online plan");
+    }
     {  // tapes by hand
       field const x0(cells, 0.5);
       weights const p{{0.9, 0.1}, {}};
@@ -610,5 +750,13 @@ TEST_CASE("random loops: what is held is predicted, and budgets are kept", "[run
       }
     }
   }
-  WARN("predicted over counted, 300 bytes apart: at most " << worst);
+}
+
+}  // namespace
+
+TEST_CASE("random loops: what is held is predicted, and budgets are kept", "[run][bytes]") { random_loops(3, 2026); }
+TEST_CASE("many random loops: what is held is predicted, and budgets are kept", "[run][bytes][.soak]") {
+  char const* const asked = std::getenv("CAIRN_FUZZ_PROGRAMS");
+  random_loops(asked != nullptr ? std::atol(asked) : 200, 52);
+  WARN("predicted over counted, 300 bytes and three states apart: at most " << worst);
 }

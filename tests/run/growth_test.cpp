@@ -2,6 +2,7 @@
 // What grows within a budget: states of kept runs, adjoints of another type than the state, tapes. The budget is kept
 // by giving slots up, or the sweep stops at the first byte beyond.
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <typeinfo>
@@ -178,4 +179,127 @@ TEST_CASE("tapes that grow are given up, and then slots", "[run][bytes]") {
       CHECK(found == right);
     }, 40'000, n / 16);  // a tape shows its bytes when it is there
   CHECK(whole >= 5);
+}
+
+namespace {
+
+/// What a map of weights is during a sweep: each step has its own.
+using by_step = std::map<step_index, field>;
+constexpr std::size_t more = 50;  // numbers of each
+auto const note = [](by_step& dp, double x, step_index i) { dp.emplace(i, field(more, x)); };
+/// Runs use(bytes, dp, report) within budgets, of which some are enough. The sum by p is that of storing all.
+template <class Use>
+void each_budget(by_step const& right, Use const& use) {
+  int whole = 0;
+  for (std::int64_t const bytes : {20'000, 60'000, 200'000, 300'000, 500'000, 10'000'000})
+    whole += keeps(bytes, [&](sweep_report& report) {
+      by_step dp;
+      use(bytes, dp, report);
+      CHECK(dp == right);
+      CHECK(report.counted.gradient == bytes_of(dp));
+    }, 2'000);  // a step shows its weights afterwards
+  CHECK(whole >= 2);
+  CHECK(whole < 6);
+}
+struct counter {
+  field numbers = x0;
+  counter() = default;
+  counter(counter const&) = delete;
+  [[nodiscard]] field save() const { return numbers; }
+  void restore(field const& kept) { numbers = kept; }
+};
+
+}  // namespace
+
+TEST_CASE("a gradient by p that grows gives slots up, or stops the sweep where there are none", "[run][bytes]") {
+  double const p = 0.999;
+  auto const step = [](field& x, double by, step_index) {
+    ++calls;
+    for (double& v : x) v *= by;
+  };
+  auto const adjoint = [](field const& x, field& bar, double by, by_step& dp, step_index i) {
+    note(dp, x[0], i);
+    for (double& v : bar) v *= by;
+  };
+  field const seed(100, 1.0);
+  by_step right;
+  auto const bar = gradient(step, x0, store_all(n), seed, adjoint, wrt{p, right});
+  CHECK(bytes_of(right) > n * more * sizeof(double));
+  each_budget(right, [&](std::int64_t bytes, by_step& dp, sweep_report& report) {
+          auto const found = gradient(step, x0, budget_of{n, bytes}, seed, adjoint, wrt{p, dp}, report);
+          CHECK(found == bar);
+        });
+  each_budget(right, [&](std::int64_t bytes, by_step& dp, sweep_report& report) {
+          auto run = checkpointed_loop(step, x0, budget_of{n, bytes}, wrt{p, dp}, report);
+          for (int again = 0; again < 2; ++again) {
+            dp.clear();
+            auto const found = run.reverse(seed, adjoint);
+            CHECK(found == bar);
+          }
+        });
+
+  // Numbers have their slots in one piece, and snapshots are asked for again: these sweeps stop.
+  auto const flat_step = [](double& x, double by) {
+    ++calls;
+    x *= by;
+  };
+  auto const flat = [](double x, double& b, double by, by_step& dp, step_index i) {
+    note(dp, x, i);
+    b *= by;
+  };
+  right.clear();
+  (void)gradient(flat_step, 0.5, store_all(n), 1.0, flat, wrt{p, right});
+  each_budget(right, [&](std::int64_t bytes, by_step& dp, sweep_report& report) {
+          (void)gradient(flat_step, 0.5, budget_of{n, bytes}, 1.0, flat, wrt{p, dp}, report);
+        });
+  auto const object_step = [&](counter& x, double by, step_index i) { step(x.numbers, by, i); };
+  auto const of_object = [&](counter const& x, field& b, double by, by_step& dp, step_index i) {
+    adjoint(x.numbers, b, by, dp, i);
+  };
+  right.clear();
+  counter first;
+  (void)gradient(object_step, first, store_all(n), seed, of_object, wrt{p, right});
+  each_budget(right, [&](std::int64_t bytes, by_step& dp, sweep_report& report) {
+          counter x;
+          (void)gradient(object_step, x, budget_of{n, bytes}, seed, of_object, wrt{p, dp}, report);
+        });
+}
+
+namespace {
+
+/// The adjoint of a tool whose recordings grow along the way back, and keep their memory.
+struct tool {
+  field& tape;
+  void operator()(field const& x, field& bar, step_index first, step_index last) const {
+    if (std::size_t const needed = 10 * std::size_t(n - first + 10); tape.size() < needed) {
+      tape = field();
+      tape.resize(needed);
+    }
+    for (step_index i = first; i < last; ++i)
+      for (double& v : bar) v *= 0.999 + 0 * x[0];
+  }
+  [[nodiscard]] std::size_t leaf_bytes(field const&, step_index) const { return 800; }  // of the first state
+  [[nodiscard]] std::size_t leaf_held() const { return tape.capacity() * sizeof(double); }
+};
+
+}  // namespace
+
+TEST_CASE("the tape of a tool that grows gives slots up, or stops the sweep", "[run][bytes]") {
+  auto const step = [](field& x) {
+    ++calls;
+    for (double& v : x) v *= 0.999;
+  };
+  field const seed(100, 1.0);
+  field tape;
+  auto const right = gradient(step, x0, store_all(n), seed, leaf(tool{tape}));
+  int whole = 0;
+  for (std::int64_t const bytes : {6'000, 20'000, 35'000, 60'000, 100'000, 400'000})
+    whole += keeps(bytes, [&](sweep_report& report) {
+      field own;
+      auto const found = gradient(step, x0, budget_of{n, bytes}, seed, leaf(tool{own}), report);
+      CHECK(found == right);
+      CHECK(report.counted.tapes == own.capacity() * sizeof(double));
+    }, 200);
+  CHECK(whole >= 3);
+  CHECK(whole < 6);
 }

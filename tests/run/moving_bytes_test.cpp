@@ -67,9 +67,13 @@ void resize(swarm& x, step_index i) {
 auto const resized_in_place = [](swarm& x, step_index i) { resize(x, i + 1); };
 auto const resized_out_of_place = [](swarm const&, swarm& x1, step_index i) { resize(x1, i + 1); };
 auto const one_step = [](swarm const& x, double& bar, step_index i) { bar += x == state_at(i) ? 1 : 1e9; };
-auto const leaf_adjoint = leaf([](swarm const& x, double& bar, step_index first, step_index last) {
-  bar += x == state_at(first) ? double(last - first) : 1e9;
-});
+struct adds_steps {
+  void operator()(swarm const& x, double& bar, step_index first, step_index last) const {
+    bar += x == state_at(first) ? double(last - first) : 1e9;
+  }
+  [[nodiscard]] std::size_t leaf_bytes(step_index) const { return 0; }
+};
+auto const leaf_adjoint = leaf(adds_steps{});
 auto const with_next_adjoint = [](swarm const& x, swarm const& x1, double& bar, step_index i) {
   bar += x == state_at(i) && x1 == state_at(i + 1) ? 1 : 1e9;
 };
@@ -79,6 +83,7 @@ auto const with_next_adjoint = [](swarm const& x, swarm const& x1, double& bar, 
           .state_inline_bytes = sizeof(swarm),
           .initial_bytes = 0,
           .adjoint_bytes = sizeof(double),
+          .tape_bytes = 0,
           .form = form};
 }
 template <class Step, class Adjoint>

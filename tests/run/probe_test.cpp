@@ -73,6 +73,38 @@ TEST_CASE("a probe measures sizes and times and reports the forms", "[run][probe
   CHECK(work.form.adjoint_by_value);
 }
 
+TEST_CASE("a probe asks an adjoint what a leaf holds, and does not guess", "[run][probe]") {
+  auto const silent = [](field const&, field& bar, step_index, step_index) { back(bar); };
+  CHECK(probe<fake_clock>(in_place_step, start, 1000, seed, silent).tape_bytes == unknown_bytes);
+  struct telling {
+    std::size_t first, each, more;
+    step_index beyond;
+    void operator()(field const&, field& bar, step_index, step_index) const { back(bar); }
+    [[nodiscard]] std::size_t leaf_bytes(step_index steps) const {
+      return first + each * std::size_t(steps) + (steps > beyond ? more * std::size_t(steps - beyond) : 0);
+    }
+  };
+  auto const asked = [](step_index steps, telling const& says) {
+    return probe<fake_clock>(in_place_step, start, steps, seed, says);
+  };
+  auto const straight = asked(1000, {100, 800, 0, 0});
+  CHECK((straight.tape_bytes == 100 && straight.tape_step_bytes == 800));
+  CHECK(asked(1000, {100, 0, 0, 0}).tape_step_bytes == 0);
+  telling const bent{100, 800, 50, 40};
+  auto const above = asked(1000, bent);
+  for (step_index leaf = 1; leaf <= 1000; leaf *= 2)
+    CHECK(above.tape_bytes + wide(leaf) * above.tape_step_bytes >= bent.leaf_bytes(leaf));
+  for (step_index const steps : {0, 1, 2}) {
+    auto const few = asked(steps, {100, 800, 0, 0});
+    CHECK(few.tape_bytes + few.tape_step_bytes == (steps > 0 ? 900u : 0u));
+  }
+  struct single {
+    void operator()(field const&, field& bar, step_index) const { back(bar); }
+    [[nodiscard]] std::size_t leaf_bytes(step_index) const { return 77; }
+  };
+  CHECK(probe<fake_clock>(in_place_step, start, 1000, seed, single{}).tape_bytes == 77);
+}
+
 TEST_CASE("a probe measures tapes and calls of record", "[run][probe]") {
   auto const record = [](field& x, step_index) { field kept = x; forward(x); fake_clock::pass(20); return kept; };
   auto const reverse = [](field const&, field& bar) { back(bar); };

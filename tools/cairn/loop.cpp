@@ -98,6 +98,7 @@ asked_loop completed(asked_loop asked, bool with_memory) {
     if (there.bytes == 0 && (there.write_seconds > 0 || there.read_seconds > 0))
       throw wrong_request{name_of_key(name) + " is not given, but times of it; give its room, or unlimited"};
   work.adjoint_bytes = asked.adjoint ? asked.adjoint->count() : work.state_bytes;
+  if (work.tape_bytes == cairn::unknown_bytes) work.tape_bytes = 0;
   if (work.form.step == cairn::step_form::none) work.form.step = cairn::step_form::in_place;
   work.form.adjoint = asked.leaves    ? cairn::adjoint_form::leaf
                       : asked.records ? cairn::adjoint_form::recorded

@@ -46,7 +46,7 @@ struct measured {
     detail::check_choices(others);
     form.ends = detail::end_asked(asked);
     static constexpr bool records = form_of<Adjoint, State, Bar>() == adjoint_form::recorded;
-    workload work{.steps = budget.steps, .params_bytes = others.params, .gradient_bytes = others.gradient,
+    workload work{.steps = budget.steps, .tape_bytes = 0, .params_bytes = others.params, .gradient_bytes = others.gradient,
                   .choice_bytes = others.choices, .form = form,
                   .verify = detail::check_asked(asked)};
     auto const note = [](wide& largest, wide bytes) {

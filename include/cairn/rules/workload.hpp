@@ -3,6 +3,7 @@
 /// \file workload.hpp  Sizes and times of a loop, which turn a schedule's counts into bytes and seconds.
 #include <optional>
 #include <cairn/core/action.hpp>
+#include <cairn/core/sweep_bytes.hpp>
 #include <cairn/rules/frames_needed.hpp>
 #include <cairn/rules/replay_check.hpp>
 
@@ -39,15 +40,17 @@ struct tier_costs {
 
 /// One loop on one machine. Sizes are of whole values, heap included. If a size changes during the loop, give that of
 /// the largest value as the step leaves it, with the spare capacity of its containers, so that the memory of a plan is
-/// an upper bound.
+/// an upper bound. What a loop need not have, from `term_bytes` to `plan_bytes`, counts nothing if not given.
 struct workload {
   std::optional<step_index> steps = {};    ///< loop length; if given, must agree with the plan's
   wide state_bytes = 0;                    ///< one state; see `bytes_of`. Must be >= 1 to plan within a budget
   /// sizeof(State), part of `state_bytes`: an unused frame holds only this; 0 counts it as a whole state.
   wide state_inline_bytes = 0;
   std::optional<wide> initial_bytes = {};  ///< the caller's own initial state; `state_bytes` if not given
-  wide adjoint_bytes = 0;                  ///< one adjoint
-  wide tape_bytes = 0;                     ///< what one adjoint call, or one recorded step, keeps
+  wide adjoint_bytes = unknown_bytes;      ///< one adjoint; `state_bytes` if not given
+  /// What one adjoint call, or one recorded step, keeps. If not given: nothing in a call for one step; for recorded
+  /// steps and longer leaves nobody knows, so that bytes are `unknown_bytes` and a budget is refused.
+  wide tape_bytes = unknown_bytes;
   wide tape_inline_bytes = 0;  ///< sizeof(std::optional<Tape>), part of `tape_bytes`: what an empty place for a
                                ///< recorded tape holds
   wide tape_step_bytes = 0;                ///< for leaf adjoints: what each step of the leaf adds to `tape_bytes`

@@ -160,7 +160,6 @@ void differentiate_into(result_memory<bar_in<ModelType, std::remove_const_t<X0>>
       else
         memory.result.state = sweep_of<decltype(asked.work)>::template sweep<Bar, State>(
             asked.work, one_process{}, asked, within(parts, limit), step, x0, plan, seed, adjoint);
-      count_gradient(asked, dp);
     }
   } catch (nondeterminism_error const&) {
     watch.check("cairn::differentiate");  // it would be the cause

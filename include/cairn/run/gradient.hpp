@@ -159,12 +159,6 @@ template <class PlanGiven, class Values>
     else return limited_to(place.bytes.count(), parts, state);
   }
 }
-/// Notes how large dp is when the sweep has ended.
-template <class Asked, class DP>
-void count_gradient([[maybe_unused]] Asked const& asked, [[maybe_unused]] DP const& dp) {
-  if constexpr (Asked::reports && !no_p<DP>) asked.report->counted.gradient = bytes_if_known(dp);
-}
-
 /// The same where nothing can be predicted.
 template <class Asked>
 void predict_nothing([[maybe_unused]] Asked const& asked) {
@@ -233,7 +227,6 @@ Bar gradient_as(Asked const& asked, Step& step, X0&& x0, Place const& place, See
     try {
       Bar bar =
           one_sweep<Bar, State>(asked, parts, limit, run, std::forward<X0>(x0), plan, at_seed, back);
-      count_gradient(asked, by.dp);
       watch.check("cairn::gradient");
       return bar;
     } catch (nondeterminism_error const&) {

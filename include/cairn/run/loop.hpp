@@ -423,7 +423,7 @@ class checkpointed_run {
   template <class Sweep>
   void to_the_turn(Sweep& run) {
     ++pass_;
-    if (!std::exchange(fresh_, false)) run.rewind(*step_);
+    if (!std::exchange(fresh_, false)) run.rewind(*step_, detail::turn_only<Step>{*step_});
   }
   [[nodiscard]] walk_back start_backward() {
     detail::in_use const here{in_sweep_, "cairn::backward"};
@@ -579,7 +579,9 @@ template <class Step, class X0, class PlanGiven, class... Last>
   else {
     auto const asked = detail::sort_last<State, Plan>(std::forward<Last>(last)...);
     auto const& by = asked.by;
-    constexpr sweep_form form{.step = detail::shapes_with<Wrt>::template step<StepF, State>().form, .keeps_run = true};
+    // The adjoint comes later: it may take x1, and make a new bar from the old.
+    constexpr sweep_form form{.step = detail::shapes_with<Wrt>::template step<StepF, State>().form,
+                              .adjoint = adjoint_form::with_next, .adjoint_by_value = true, .keeps_run = true};
     detail::adjoint_later const later;
     auto const values = detail::values_for<State>(step, std::as_const(x0), x0, later, by, asked.options, form);
     Plan const& found = values.plan_from(plan);

@@ -20,8 +20,10 @@ namespace cairn {
 /// Runs the first `tried` steps and their adjoints, as `gradient` does, on a copy of `x0`. A call that is too short for
 /// the clock is timed together with up to 65,536 calls of its kind in a row, each on its own copy of the state before
 /// it, several times for each of these steps. If step, adjoint or seed change anything besides their states, each of
-/// these calls changes it. Temporary memory inside an adjoint call is not visible: set `tape_bytes` for it, for leaves
-/// `tape_step_bytes`, and `tiers` if states may be kept elsewhere.
+/// these calls changes it. Temporary memory inside an adjoint call is not visible: say it by a member
+/// `leaf_bytes(steps)` of the adjoint, which is asked for leaves of one step and of 2, 4, 8 ..., or set `tape_bytes`,
+/// for leaves `tape_step_bytes`. For a leaf adjoint that says nothing they are unknown, and no budget is planned. Set
+/// `tiers` if states may be kept elsewhere.
 /// \tparam Clock  has now() like the clocks of the standard library: `probe<std::chrono::steady_clock>(step, x0, n,
 ///   seed, adjoint)`
 /// \param steps  loop length, >= 0   \param seed, adjoint  as for `gradient`   \param tried  steps that are run, >= 1

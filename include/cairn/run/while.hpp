@@ -75,8 +75,11 @@ struct question_of<asked_by<KeepGoing, State, Params>, State> {
 /// The checks of the plan, and of the function that ends the loop.
 template <class State, class Params, class KeepGoing>
 [[nodiscard]] consteval bool check_while() {
-  constexpr bool open = open_schedule<Params>, fixed = plan_or_steps<Params>;
-  static_assert(!fixed,
+  constexpr bool open = open_schedule<Params>, fixed = plan_or_steps<Params>, bytes = any_budget<Params>;
+  static_assert(!bytes,
+                "cairn: a loop of unknown length takes slots in the place of a budget; give cairn::online_within(bytes, "
+                "work) of <cairn/planning.hpp>, the most slots within so many bytes, or cairn::online{slots}");
+  static_assert(!fixed || bytes,
                 "cairn: this plan is for a loop of known length; run it with cairn::checkpointed_loop, or give "
                 "cairn::online{slots} and let the loop end when it ends");
   static_assert(open || fixed,

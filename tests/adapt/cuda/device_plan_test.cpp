@@ -19,7 +19,8 @@ constexpr wide state_bytes = 1000;
 /// A loop whose states take rho steps to be copied; the adjoint of a step takes one and a half.
 workload loop_of(step_index steps, double rho, wide host_slots, step_form form = step_form::out_of_place) {
   workload work{
-      .steps = steps, .state_bytes = state_bytes, .step_seconds = 1, .adjoint_seconds = 1.5, .form = {.step = form}};
+      .steps = steps, .state_bytes = state_bytes, .adjoint_bytes = 0, .step_seconds = 1, .adjoint_seconds = 1.5,
+      .form = {.step = form}};
   work.tiers.host = {rho, rho, host_slots * state_bytes};
   work.tiers.device.write_seconds = 0.98;
   return work;

@@ -234,8 +234,20 @@ TEST_CASE("what follows the bar comes in any order, and a report has what was co
     CHECK(report.slots == plan.slots());
     CHECK(report.step_calls == counts.advances + counts.turned);
     CHECK(report.step_calls == wide(loop.calls) - wide(n) - 2);
-    CHECK(report.predicted_bytes == wide(needed.frames) * sizeof(double) * cells);
-    CHECK(report.state_bytes == wide(at.sweep.capacity().frames) * sizeof(double) * cells);
+    wide const bytes = sizeof(double) * cells;  // of a state, and of bar
+    auto const made = at.sweep.capacity();
+    CHECK(report.predicted.states == wide(needed.frames + needed.host_slots) * bytes);
+    CHECK(report.state_bytes == wide(made.frames + made.host_slots) * bytes);
+    for (sweep_parts const& parts : {report.predicted, report.counted}) {
+      CHECK(parts.adjoints == bytes);
+      CHECK(parts.params == bytes_of(p0));
+      CHECK(parts.gradient == p0.size() * sizeof(double));
+      CHECK(parts.checks == replay_check_bytes(replay_check::every_step, {n, plan.slots()}));
+      CHECK(parts.plan >= 2 * plan.table_bytes());
+      CHECK(parts.frames > 0);
+    }
+    CHECK(report.predicted_bytes == report.predicted.total());
+    CHECK(report.predicted_bytes != unknown_bytes);
   };
   call(wrt{p0, at.dp}, watch, report, options);
   call(report, options, watch, wrt{p0, at.dp});

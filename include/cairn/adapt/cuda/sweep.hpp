@@ -17,6 +17,7 @@
 #include <cairn/adapt/cuda/runtime.hpp>
 #include <cairn/core/action.hpp>
 #include <cairn/core/buffers.hpp>
+#include <cairn/core/bytes_of.hpp>
 #include <cairn/core/detail/state_hash.hpp>
 #include <cairn/core/detail/table.hpp>
 #include <cairn/core/error.hpp>
@@ -92,8 +93,8 @@ class device_sweep {
   ///   \param bar  of any type
   /// \param last  in any order, each kind at most once: an observer, called with an `event` around every action when
   ///   it is put into streams; it sees no bytes of states; `sweep_options` instead of those of the sweep; a
-  ///   `sweep_report`, filled in before the call returns: its bytes are those of the frames that the plan needs, and of
-  ///   those that were made; `wrt{p, dp}`: then step and adjoint take p, and adjoint and seed dp, too, before i and the
+  ///   `sweep_report`, filled in before the call returns: its states are the frames and host slots that the plan needs,
+  ///   and those that were made; bar and dp are counted where they lie, the other parts on the host; `wrt{p, dp}`: then step and adjoint take p, and adjoint and seed dp, too, before i and the
   ///   stream. p is a value of the host, hashed while the sweep is put into streams, and may change when the call
   ///   returns; dp lies in device memory, which is set to zero in the stream; a `collective` of the adapter for MPI:
   ///   then all ranks run the sweep together
@@ -136,8 +137,10 @@ class device_sweep {
                 report = {};
                 detail::reporting<decltype(observer)> counts{observer, report};
                 auto const needed = sweep_once(runs, start, plan, ends, pulls, bar, counts, options, by);
-                detail::note_predicted(report, {.states = wide(needed) * wide(frame_bytes())});
                 counts.ends(plan.steps(), plan.slots(), counts.runs());
+                detail::note_predicted(report, parts_of(plan, needed, options, start, bar, by));
+                report.counted = parts_of(plan, capacity(), options, start, bar, by);
+                report.state_bytes = report.counted.states;
               }
             });
       }
@@ -203,13 +206,34 @@ class device_sweep {
                   "a member visit_buffers(f) or specialise cairn::state_traits with visit_buffers(state, f)");
     return told;
   }
-  /// One sweep, whose arguments have been checked. Returns how many frames the plan needs.
+  template <class T>
+  [[nodiscard]] static wide device_bytes_of([[maybe_unused]] T const& x) {
+    if constexpr (detail::shows_bytes<T>) return detail::state_layout{x}.device_bytes();
+    else return unknown_bytes;
+  }
+  /// What a sweep with this capacity holds.
+  template <class Plan, class Start, class Bar, class Wrt>
+  [[nodiscard]] sweep_parts parts_of(Plan const& plan, device_capacity made, sweep_options options, Start const& start,
+                                     Bar const& bar, [[maybe_unused]] Wrt const& by) const {
+    sweep_parts parts{.states = wide(made.frames + made.host_slots) * frame_bytes(),
+                      .adjoints = device_bytes_of(bar),
+                      .plan = 2 * table_bytes_of(plan) + shared_table_bytes_of(plan),  // one cursor runs ahead
+                      .frames = states_.noted_bytes(made, plan.slots()) + wide(plan.slots()),
+                      .checks = replay_check_bytes(options.verify, {.steps = plan.steps(), .slots = plan.slots()})};
+    if constexpr (std::is_same_v<Start, State>) parts.initial = device_bytes_of(start);
+    if constexpr (detail::is_wrt<Wrt>) {
+      parts.params = unknown_bytes, parts.gradient = device_bytes_of(by.dp);
+      if constexpr (sized_state<std::remove_cvref_t<decltype(by.p)>>) parts.params = bytes_of(by.p);
+    }
+    return parts;
+  }
+  /// One sweep, whose arguments have been checked. Returns what the plan needs.
   template <class Step, class Start, class Plan, class Seed, class Adjoint, class Bar, class Observer, class Wrt>
-  slot_index sweep_once(Step& step, Start& start, Plan const& plan, Seed& seed, Adjoint& adjoint, Bar& bar,
+  device_capacity sweep_once(Step& step, Start& start, Plan const& plan, Seed& seed, Adjoint& adjoint, Bar& bar,
                         Observer& observer, sweep_options options, [[maybe_unused]] Wrt& by) {
     static constexpr step_form form = detail::device_step_form<Step, State, stream>();
     detail::in_use const mark{busy_, who};
-    slot_index const needed = check_capacity(plan, form, options);
+    device_capacity const needed = check_capacity(plan, form, options);
     detail::check_earlier_launches(states_.runtime(), who);
     detail::kept_wrt<std::remove_const_t<Wrt>> const watch{by};
     begin(plan, options);
@@ -248,9 +272,9 @@ class device_sweep {
                          "ask cairn::device_capacity_for"};
     return capacity;
   }
-  /// Returns how many frames the plan needs.
+  /// Returns what the plan needs.
   template <class Plan>
-  slot_index check_capacity(Plan const& plan, step_form form, sweep_options options) {
+  device_capacity check_capacity(Plan const& plan, step_form form, sweep_options options) {
     if (plan.leaf() > 1)
       throw invalid_plan{who,
                          "the plan reverses several steps at once, but the adjoint takes one",
@@ -268,7 +292,7 @@ class device_sweep {
                          "the plan needs more host slots than were pinned",
                          {{"host slots", made.host_slots}, {"needed", needed.host_slots}},
                          "pin more, or use a plan with fewer slots on the host"};
-    return needed.frames;
+    return needed;
   }
   template <class Plan>
   void begin(Plan const& plan, sweep_options options) {

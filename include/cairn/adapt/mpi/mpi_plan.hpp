@@ -42,9 +42,13 @@ inline void widen(handed_workload& joint, handed_workload const& other) {
   // An unused frame of unknown size counts as a whole state.
   if (other.work.state_inline_bytes == 0) joint.work.state_inline_bytes = 0;
   else if (joint.work.state_inline_bytes > 0) take(joint.work.state_inline_bytes, other.work.state_inline_bytes);
+  joint.work.adjoint_bytes = adjoint_of(joint.work);
+  take(joint.work.adjoint_bytes, adjoint_of(other.work));
   take(joint.work.state_bytes, other.work.state_bytes);
-  take(joint.work.adjoint_bytes, other.work.adjoint_bytes);
-  take(joint.work.tape_bytes, other.work.tape_bytes);
+  if (joint.work.tape_bytes != unknown_bytes) {
+    if (other.work.tape_bytes != unknown_bytes) take(joint.work.tape_bytes, other.work.tape_bytes);
+    else joint.work.tape_bytes = unknown_bytes;
+  }
   take(joint.work.tape_inline_bytes, other.work.tape_inline_bytes);
   take(joint.work.tape_step_bytes, other.work.tape_step_bytes);
 }

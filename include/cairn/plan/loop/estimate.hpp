@@ -131,7 +131,8 @@ template <schedule Plan>
     return {states, {states, all_tapes, 0}};
   }
   frame_counter const counter =
-      count_frames(plan, form, {sizes.state - sizes.state_inline, sizes.tape - sizes.tape_inline, other_tiers_apart});
+      count_frames(plan, form, {sizes.state - sizes.state_inline,
+                                sizes.tape != unknown_bytes ? sizes.tape - sizes.tape_inline : 0, other_tiers_apart});
   return {counter.peak(), counter.heaviest()};
 }
 
@@ -215,7 +216,8 @@ template <schedule Plan>
 
 }  // namespace detail
 
-/// The cost of `plan` on `work`; only counts if the workload has no sizes and times. A plan with tapes, such as `mixed`
+/// The cost of `plan` on `work`; only counts if the workload has no sizes and times. Bytes are `unknown_bytes` if there
+/// are tapes, or leaves of more than one step, and nobody says what they hold. A plan with tapes, such as `mixed`
 /// or `bptt`, is run by an adjoint that records, whatever the workload's form says.
 /// Cost: at most one walk for up to `most_counted_steps` steps, for `revolve` usually only to its turn; for longer
 /// loops O(1) if the plan has `counts()`, else one walk.

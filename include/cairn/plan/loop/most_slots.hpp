@@ -19,7 +19,11 @@ template <class Make>
 [[nodiscard, gnu::cold]] slot_fit most_slots_within(byte_size budget, workload const& work, Make const& make) {
   constexpr slot_index most_estimated = (std::numeric_limits<slot_index>::max)() - 16;
   wide const most = budget.count();
-  auto const bytes_with = [&](slot_index slots) { return estimate(make(slots), work).memory_bytes; };
+  auto const bytes_with = [&](slot_index slots) {
+    auto const& plan = make(slots);
+    detail::check_tape_bytes(detail::as_run(plan, work), plan.leaf(), "cairn::most_slots_within");
+    return estimate(plan, work).memory_bytes;
+  };
   slot_index const low = make.least();
   if (low > most_estimated) return {false, low, wide(low) * work.state_bytes};
   slot_index high = make.most() < most_estimated ? make.most() : most_estimated;

@@ -61,6 +61,7 @@ struct sweep_needs {
   if (needs.tapes > 0 && form.adjoint == adjoint_form::recorded) parts.frames += bytes_of_tape_slots;
   parts.adjoints = sizes.adjoint * (form.adjoint_by_value && needs.calls_adjoint ? 2 : 1);
   parts.tapes = wide(needs.tapes) * sizes.tape_inline + tapes * (sizes.tape - sizes.tape_inline);
+  if (sizes.tape == unknown_bytes && tapes > 0) parts.tapes = unknown_bytes;
   parts.terms = needs.calls_adjoint ? sizes.terms : 0;
   parts.choices = sizes.choices, parts.files = sizes.files;
   parts.initial = sizes.initial, parts.params = sizes.params, parts.gradient = sizes.gradient;

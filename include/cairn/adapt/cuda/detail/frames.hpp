@@ -139,6 +139,11 @@ class device_frames {
     frame_copy copy;
   };
 
+ public:
+  static constexpr wide noted_bytes = sizeof(State) + sizeof(frame_record);  ///< of a frame, on the host
+
+ private:
+
   void settle_for_fewer(sweep_streams<Runtime>& streams, slot_index wanted, bool or_fewer) {
     if (count() == 0 || !or_fewer) {
       std::size_t const bytes = count() == 0 ? 0 : state_layout{states_[0]}.device_bytes();

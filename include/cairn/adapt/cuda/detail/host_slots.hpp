@@ -46,6 +46,10 @@ class host_slots {
   }
 
   [[nodiscard]] slot_index count() const noexcept { return slot_index(slots_.size()); }
+  /// Of a slot, beside its pinned memory.
+  [[nodiscard]] wide noted_bytes() const noexcept {
+    return sizeof(slot_record) + sizeof(slot_index) + layout_.host_bytes();
+  }
   void free_all() noexcept {
     free_count_ = count();
     first_free_ = 0;

@@ -44,6 +44,12 @@ class placed_states {
   /// Bytes of all frames.
   [[nodiscard]] std::size_t bytes() const noexcept { return std::size_t(frames_.count()) * frame_bytes(); }
 
+  /// Bytes of what is noted of frames and slots, on the host.   \param slots  of the plan
+  [[nodiscard]] wide noted_bytes(device_capacity of, slot_index slots) const noexcept {
+    return wide(of.frames) * frames_.noted_bytes + wide(of.host_slots) * slots_.noted_bytes() +
+           wide(slots) * sizeof(place_record);
+  }
+
   [[nodiscard]] Runtime& runtime() const noexcept { return streams_.runtime(); }
   /// The stream of steps and adjoints.
   [[nodiscard]] stream compute() const noexcept { return streams_.of(stream_role::compute); }

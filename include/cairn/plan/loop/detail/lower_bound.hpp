@@ -19,6 +19,11 @@ namespace cairn::detail {
   return fewest_advances(steps, slot_index(slots < 1 ? wide{1} : slots > useful ? useful : slots));
 }
 
+/// A tape of an unknown size may hold nothing.
+[[nodiscard]] constexpr wide tape_at_least(workload const& work, step_index leaf) {
+  wide const tape = tape_of_leaf(work, leaf);
+  return tape != unknown_bytes ? tape : 0;
+}
 /// a - b, at least 0.
 [[nodiscard]] constexpr wide beyond(wide a, wide b) noexcept { return a > b ? a - b : 0; }
 
@@ -38,8 +43,7 @@ namespace cairn::detail {
 /// states needed later; the initial state is one, but has a place of its own. So the number of states that matter is
 /// the number that fits beside adjoint, tape and initial state; one more if live is the user's own object.
 [[nodiscard]] constexpr wide states_that_matter(workload const& work, wide bytes, step_index leaf) noexcept {
-  wide const initial = work.initial_bytes ? *work.initial_bytes : work.state_bytes;
-  wide const free_bytes = beyond(bytes, initial + work.adjoint_bytes + tape_of_leaf(work, leaf));
+  wide const free_bytes = beyond(bytes, initial_of(work) + adjoint_of(work) + tape_at_least(work, leaf));
   if (work.state_bytes == 0) return wide{1} << 63;
   return free_bytes / work.state_bytes + (work.form.snapshots ? 1 : 0);
 }
@@ -50,9 +54,8 @@ namespace cairn::detail {
 /// and at least n.
 [[nodiscard]] constexpr wide fewest_recorded_calls(workload const& work, step_index steps, wide bytes,
                                                    wide elsewhere) noexcept {
-  wide const initial = work.initial_bytes ? *work.initial_bytes : work.state_bytes;
-  wide const item = lesser(work.state_bytes, work.tape_bytes);
-  wide const items = item == 0 ? wide{1} << 63 : beyond(bytes, initial + work.adjoint_bytes) / item;
+  wide const item = lesser(work.state_bytes, tape_at_least(work, 1));
+  wide const items = item == 0 ? wide{1} << 63 : beyond(bytes, initial_of(work) + adjoint_of(work)) / item;
   return greater(wide(steps), fewest_runs(steps, 1 + (work.tapes_restart ? 2 : 1) * (items + elsewhere)));
 }
 
@@ -92,8 +95,7 @@ namespace cairn::detail {
 /// \param enough  bytes that are known to be enough for such a plan
 [[nodiscard, gnu::cold]] constexpr wide least_memory(workload const& work, step_index steps, wide calls, wide elsewhere,
                                           wide enough) noexcept {
-  wide const always =
-      lesser((work.initial_bytes ? *work.initial_bytes : work.state_bytes) + work.adjoint_bytes, enough);
+  wide const always = lesser(initial_of(work) + adjoint_of(work), enough);
   if (fewest_calls(work, steps, always, elsewhere) <= calls) return always;
   wide below = always;
   while (enough - below > 1 + enough / 1024) {

@@ -99,6 +99,7 @@ class plan_search {
       : work_{work}, steps_{steps_of(work, who)}, budget_{budget}, options_{options}, other_tiers_{other_tiers} {
     if (options.leaf && *options.leaf < 1)
       throw invalid_plan{who, "a leaf has at least 1 step", {{"leaf", *options.leaf}}, "give 1 or more"};
+    check_tape_bytes(work, options.leaf.value_or(steps_ > 1 ? 2 : 1), who);
     in_memory(planner::store_all, &plan_search::try_leaf<store_all_factory>);
     in_memory(planner::uniform, &plan_search::try_leaf<uniform_factory>);
     in_memory(planner::revolve, &plan_search::try_leaf<revolve_factory>);

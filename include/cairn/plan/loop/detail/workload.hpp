@@ -46,33 +46,52 @@ template <class Plan>
   return work;
 }
 
-/// Bytes that one adjoint call or one `record` keeps; for a leaf they grow with its length.   \throws overflow_error
+[[nodiscard]] constexpr wide initial_of(workload const& work) noexcept {
+  return work.initial_bytes.value_or(work.state_bytes);
+}
+[[nodiscard]] constexpr wide adjoint_of(workload const& work) noexcept {
+  return work.adjoint_bytes != unknown_bytes ? work.adjoint_bytes : work.state_bytes;
+}
+/// Bytes that one adjoint call or one `record` keeps; for a leaf they grow with its length. `unknown_bytes` if nobody
+/// says.   \throws overflow_error
 [[nodiscard]] constexpr wide tape_of_leaf(workload const& work, step_index leaf) {
-  if (work.form.adjoint != adjoint_form::leaf || work.tape_step_bytes == 0) return work.tape_bytes;
+  bool const leaves = work.form.adjoint == adjoint_form::leaf, told = work.tape_bytes != unknown_bytes;
+  if (!leaves || work.tape_step_bytes == 0)
+    return told || work.form.adjoint == adjoint_form::recorded || (leaves && leaf > 1) ? work.tape_bytes : 0;
   if (work.tape_step_bytes >= most_bytes)
     throw overflow_error{"cairn::workload",
                          "a tape of 2^62 bytes or more",
                          {{"leaf", leaf}, {"bytes a step", work.tape_step_bytes}},
                          ""};
-  return work.tape_bytes + wide(leaf) * work.tape_step_bytes;
+  return (told ? work.tape_bytes : 0) + wide(leaf) * work.tape_step_bytes;
+}
+/// With a tape of an unknown size every plan would fit a budget.   \param leaf  the longest that may be planned
+constexpr void check_tape_bytes(workload const& work, step_index leaf, char const* who) {
+  if (tape_of_leaf(work, leaf) == unknown_bytes)
+    throw invalid_plan{who,
+                       "the workload does not say how many bytes a tape, or a leaf, holds",
+                       {{"state bytes", work.state_bytes}},
+                       "give workload::tape_bytes, and tape_step_bytes for leaves; or measure by cairn::probe, with a "
+                       "leaf adjoint that has a member leaf_bytes(steps)"};
 }
 
 /// \param leaf  the most steps of one adjoint call   \throws overflow_error, invalid_plan
 [[nodiscard, gnu::cold]] constexpr sweep_sizes sizes_of(workload const& work, step_index leaf = 1) {
-  wide const initial = work.initial_bytes ? *work.initial_bytes : work.state_bytes;
-  if ((work.state_bytes | initial | work.adjoint_bytes | work.tape_bytes | work.term_bytes | work.params_bytes |
-       work.gradient_bytes | work.choice_bytes | work.file_bytes | work.plan_bytes) >= most_bytes)
+  wide const initial = initial_of(work), adjoint = adjoint_of(work);
+  wide const tape = work.tape_bytes != unknown_bytes ? work.tape_bytes : 0;
+  if ((work.state_bytes | initial | adjoint | tape | work.term_bytes | work.params_bytes | work.gradient_bytes |
+       work.choice_bytes | work.file_bytes | work.plan_bytes) >= most_bytes)
     throw overflow_error{"cairn::workload",
                          "a size of 2^62 bytes or more",
                          {{"state bytes", work.state_bytes},
                           {"initial bytes", initial},
-                          {"adjoint bytes", work.adjoint_bytes},
-                          {"tape bytes", work.tape_bytes}},
+                          {"adjoint bytes", adjoint},
+                          {"tape bytes", tape}},
                          ""};
-  sweep_sizes const sizes{work.state_bytes,   work.state_inline_bytes,  initial,
-                          work.adjoint_bytes, tape_of_leaf(work, leaf), work.tape_inline_bytes,
-                          work.term_bytes,    work.params_bytes,        work.gradient_bytes,
-                          work.choice_bytes,  work.file_bytes,         work.plan_bytes};
+  sweep_sizes const sizes{work.state_bytes,  work.state_inline_bytes,  initial,
+                          adjoint,           tape_of_leaf(work, leaf), work.tape_inline_bytes,
+                          work.term_bytes,   work.params_bytes,        work.gradient_bytes,
+                          work.choice_bytes, work.file_bytes,          work.plan_bytes};
   if (sizes.state_inline > sizes.state)
     throw invalid_plan{"cairn::workload",
                        "the inline part of a state is larger than the state",

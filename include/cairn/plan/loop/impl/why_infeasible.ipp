@@ -8,7 +8,9 @@
 namespace cairn {
 
 CAIRN_DECL std::optional<infeasibility> why_infeasible(byte_size budget, workload const& work) {
-  planned least = detail::smallest_plan(work, "cairn::why_infeasible");
+  constexpr char const* who = "cairn::why_infeasible";
+  detail::check_tape_bytes(work, 2, who);
+  planned least = detail::smallest_plan(work, who);
   if (least.cost.memory_bytes <= budget.count()) return {};
   return infeasibility{budget.count(), detail::certified(std::move(least), work)};
 }

@@ -144,6 +144,7 @@ struct loop_adjoint {
   {
     return loop.terms.most_held();
   }
+  [[nodiscard]] DP const& gradient_so_far() const noexcept { return loop.dp; }
   /// Steps that ran once more inside leaves.
   [[nodiscard]] wide take_ran() const noexcept
     requires(loop_type::has_terms && form == adjoint_form::leaf)
@@ -241,6 +242,7 @@ struct loop_reverse {
   {
     return terms.most_held();
   }
+  [[nodiscard]] DP const& gradient_so_far() const noexcept { return dp; }
 
  private:
   void replay(Tape& tape, Bar& bar, step_index const i) const {

@@ -144,7 +144,7 @@ class reversal {
   ~reversal() { drop_all_tapes(); }
 
   maybe<Bar> bar;
-  /// The most that adjoint, tapes and terms have held.
+  /// The most that adjoint, tapes and terms have held, and dp.
   void note_held(sweep_parts& held) const {
     if constexpr (says_leaf_held<Adjoint>) held.tapes = wide(function_in(adjoint_).leaf_held());
     else if constexpr (records && !sized_state<tape>) held.tapes = unknown_bytes;
@@ -155,6 +155,10 @@ class reversal {
     else held.terms = 0;
     if constexpr (std::is_same_v<Bar, library_bar>) held.adjoints = 0;
     else if constexpr (sized_state<Bar>) held.adjoints = bytes_of(*bar) * adjoints;
+    if constexpr (!no_p<gradient_type>) {
+      held.gradient = unknown_bytes;
+      if constexpr (sized_state<gradient_type>) held.gradient = bytes_of(gradient());
+    }
   }
   /// Tells a budget what is held. Returns whether that is more than it knew.
   template <class Limits>
@@ -163,6 +167,7 @@ class reversal {
     note_held(now);
     bool larger = limits.takes(&byte_limit::adjoints, now.adjoints);
     larger |= limits.takes(&byte_limit::terms, now.terms);
+    larger |= limits.takes(&byte_limit::gradient, now.gradient);
     if constexpr (says_leaf_held<Adjoint>) larger |= limits.takes(&byte_limit::tapes, now.tapes);
     return larger;
   }
@@ -241,10 +246,19 @@ class reversal {
   }
 
  private:
+  /// dp, or what stands for it where there is none.
+  [[nodiscard]] static auto const& gradient_in(std::remove_reference_t<back_type>& f) noexcept {
+    if constexpr (requires { f.gradient_so_far(); }) return f.gradient_so_far();
+    else if constexpr (requires { f.reverse.gradient_so_far(); }) return f.reverse.gradient_so_far();
+    else return no_gradient;
+  }
+  [[nodiscard]] auto const& gradient() const noexcept { return gradient_in(adjoint_); }
+  using gradient_type = std::remove_cvref_t<decltype(gradient_in(std::declval<std::remove_reference_t<back_type>&>()))>;
   static constexpr bool tells_terms = requires(Adjoint& f) { function_in(f).terms_held(); } ||
                                       requires(Adjoint& f) { f.reverse.terms_held(); };
-  static constexpr bool grows = Limited && ((sized_state<Bar> && !is_flat<Bar>()) || says_leaf_held<Adjoint> ||
-                                            tells_terms);
+  static constexpr bool grows =
+      Limited && ((sized_state<Bar> && !is_flat<Bar>()) || says_leaf_held<Adjoint> || tells_terms ||
+                  (sized_state<gradient_type> && !is_flat<gradient_type>()));
   /// \throws states_too_large
   template <class Limits>
   [[gnu::noinline, gnu::cold]] void check_growth(Limits& limits, step_index open, wide ran) const {

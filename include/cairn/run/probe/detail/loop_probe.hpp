@@ -10,6 +10,7 @@
 #include <cairn/core/bytes_of.hpp>
 #include <cairn/core/detail/lesser.hpp>
 #include <cairn/door/detail/checks.hpp>
+#include <cairn/door/detail/leaf_bytes.hpp>
 #include <cairn/door/detail/lending.hpp>
 #include <cairn/rules/workload.hpp>
 #include <cairn/run/gradient.hpp>
@@ -229,14 +230,31 @@ void time_calls(loop_measures<Clock, Held>& all, Step& step, State const& x0, Se
     all.work.record_seconds = short_records ? records_alone.median() : all.clock.net(all.records.median());
 }
 
-/// What the places that hold tapes take in addition.
-template <class State, class Adjoint, bool Records>
-void note_tape_places([[maybe_unused]] workload& work) {
-  if constexpr (Records) {
+/// What the places that hold tapes take in addition, and what the adjoint says of its leaves. Where it does not say,
+/// longer leaves are left unknown.
+/// \param x  the first state
+template <class State, class Bar, class Adjoint, class Input>
+void note_tapes(workload& work, [[maybe_unused]] Adjoint& adjoint, [[maybe_unused]] Input& x) {
+  static constexpr auto form = shape_of_adjoint<Adjoint, State, Bar>().form;
+  if constexpr (form == adjoint_form::recorded) {
     using tape = typename tape_of<Adjoint, State, true>::type;
     if (work.tape_bytes > 0) work.tape_bytes += sizeof(std::optional<tape>) - sizeof(tape);
     work.tape_inline_bytes = work.tape_bytes > 0 ? wide{sizeof(std::optional<tape>)} : 0;
     work.tapes_restart = restarts<Adjoint, State, tape>;
+  } else if constexpr (says_leaf_bytes<Adjoint, Input>) {
+    if (*work.steps < 1) return;
+    wide const one = leaf_bytes_of(adjoint, x, 1);
+    work.tape_bytes = one;
+    if constexpr (form == adjoint_form::leaf) {
+      // A tool records to know; otherwise at most what a line through leaves of one step and of 2, 4, 8 ... says.
+      step_index const longest = tells_leaf_bytes<Adjoint> ? *work.steps : lesser<step_index>(*work.steps, 2);
+      for (step_index leaf = 2; leaf <= longest && leaf <= (step_index{1} << 40); leaf *= 2)
+        if (wide const all = leaf_bytes_of(adjoint, x, leaf); all > one)
+          work.tape_step_bytes = greater(work.tape_step_bytes, (all - one + wide(leaf) - 2) / wide(leaf - 1));
+      work.tape_bytes = one - lesser(one, work.tape_step_bytes);
+    }
+  } else if constexpr (form == adjoint_form::leaf) {
+    work.tape_bytes = unknown_bytes;
   }
 }
 
@@ -245,7 +263,7 @@ template <class Clock, class State, class Step, class Seed, class Adjoint, class
                               step_index tried, Held& held) {
   using Bar = bar_type<Seed, State>;
   static constexpr auto shape = shape_of_adjoint<Adjoint, State, Bar>();
-  workload work;
+  workload work{.adjoint_bytes = 0, .tape_bytes = 0};
   loop_measures<Clock, Held> all{work, scales<Held>{held}};
   work.steps = steps;
   all.note(work.state_bytes, x0);
@@ -262,7 +280,7 @@ template <class Clock, class State, class Step, class Seed, class Adjoint, class
     work.frame_seconds = copies.first;
     if (work.form.step == step_form::in_place) work.tiers.memory.write_seconds = copies.again;
   }
-  note_tape_places<State, Adjoint, shape.form == adjoint_form::recorded>(work);
+  note_tapes<State, Bar>(work, adjoint, x0);
   return work;
 }
 
@@ -272,7 +290,7 @@ template <class Clock, class State, class Step, class Seed, class Adjoint, class
                                      step_index tried, Held& held) {
   using Bar = bar_type<Seed, State>;
   static constexpr auto shape = shape_of_adjoint<Adjoint, State, Bar>();
-  workload work;
+  workload work{.adjoint_bytes = 0, .tape_bytes = 0};
   loop_measures<Clock, Held> all{work, scales<Held>{held}};
   work.steps = steps;
   work.form = {.adjoint = shape.form, .adjoint_by_value = shape.by_value, .snapshots = true};
@@ -285,7 +303,7 @@ template <class Clock, class State, class Step, class Seed, class Adjoint, class
   }
   using snapshot = stored_as<State>;
   work.state_inline_bytes = work.state_bytes < sizeof(snapshot) ? work.state_bytes : wide{sizeof(snapshot)};
-  note_tape_places<State, Adjoint, shape.form == adjoint_form::recorded>(work);
+  note_tapes<State, Bar>(work, adjoint, x);
   return work;
 }
 

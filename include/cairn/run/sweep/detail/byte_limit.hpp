@@ -18,20 +18,21 @@ struct byte_limit {
   wide beside = 0;              ///< what the sweep holds besides states
   wide state = 0;               ///< the largest state for which it was planned
   /// Parts of `beside` that may grow, as they were planned, and then as large as they have been.
-  wide adjoints = 0, tapes = 0, terms = 0;
+  wide adjoints = 0, tapes = 0, terms = 0, gradient = 0;
   bool replanned = false;  ///< slots were given up
 };
 /// \param parts  of the plan
 [[nodiscard]] constexpr byte_limit limited_to(wide budget, sweep_parts const& parts, wide state) noexcept {
-  return {budget, parts.total() - parts.states, state, parts.adjoints, parts.tapes, parts.terms};
+  return {budget, parts.total() - parts.states, state, parts.adjoints, parts.tapes, parts.terms,
+          parts.gradient};
 }
 
-/// States, adjoints or tapes have grown beyond the budget.
+/// What grows is beyond the budget.
 struct states_too_large : infeasible_budget {
   states_too_large(wide budget, wide held)
       : infeasible_budget{"cairn::budget_of",
-                          "states, adjoints or tapes have grown, and what the sweep holds is beyond the budget with any "
-                          "number of slots",
+                          "states, adjoints, tapes or dp have grown, and what the sweep holds is beyond the budget with "
+                          "any number of slots",
                           {{"budget", shown(budget)}, {"bytes", shown(held)}},
                           "give at least that many bytes; cairn::measured plans for the states of the first steps"} {}
   static std::int64_t shown(wide bytes) noexcept { return bytes > wide(INT64_MAX) ? INT64_MAX : std::int64_t(bytes); }

@@ -159,8 +159,9 @@ class copied_states : public sweep_memory<State, Store> {
   [[nodiscard]] slot_index slots_within(slot_index slots) {
     pool_.shed();
     auto const& allowed = pool_.limit_now();
-    wide const rest = allowed.budget - lesser(allowed.beside, allowed.budget);
-    wide const states = rest / pool_.largest(), working = wide(pool_.limit() - slots);
+    wide const beside = allowed.beside + wide(pool_.limit()) * sizeof(State), heap = pool_.largest() - sizeof(State);
+    wide const states = (allowed.budget - lesser(beside, allowed.budget)) / greater<wide>(heap, 1);
+    wide const working = wide(pool_.limit() - slots);
     return states > working ? slot_index(lesser(states - working, wide(slots))) : 0;
   }
   /// The loop continues after the state that `turn` made.

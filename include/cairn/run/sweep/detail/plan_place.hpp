@@ -34,12 +34,14 @@ void size_others(sweep_sizes& sizes, [[maybe_unused]] Wrt const& by, Step& step,
   }
 }
 /// The sizes of the values of a sweep, counted before anything runs: of a tool's tape if it has weighed it, otherwise
-/// `unknown_bytes`.
+/// `unknown_bytes`. States and adjoints of an unknown size are 0 here.
 template <class State, class Bar, class Seed, class Adjoint>
 [[nodiscard]] sweep_sizes sizes_of_values(State const& x0, [[maybe_unused]] Seed const& seed, Adjoint& adjoint,
                                           step_index steps, step_index leaf) {
   sweep_sizes sizes;
-  if constexpr (copied_state<State>) {
+  constexpr bool sized = sized_state<stored_as<State>>;
+  if constexpr (!sized) sizes.state = 0;
+  else if constexpr (copied_state<State>) {
     sizes.state = sizes.initial = bytes_of(x0);
     sizes.state_inline = sizeof(State);
   } else {
@@ -47,12 +49,12 @@ template <class State, class Bar, class Seed, class Adjoint>
     sizes.state = bytes_of(snapshot);
     sizes.state_inline = sizeof(snapshot);
   }
-  if constexpr (std::is_same_v<Bar, library_bar>) sizes.adjoint = 0;
+  if constexpr (std::is_same_v<Bar, library_bar> || !sized_state<Bar>) sizes.adjoint = 0;
   else if constexpr (std::is_same_v<Seed, Bar>) sizes.adjoint = bytes_of(seed);
   else if constexpr (std::is_same_v<Bar, State>) sizes.adjoint = bytes_of(x0);
   else sizes.adjoint = sizeof(Bar);
-  auto const terms = needs_of_terms(adjoint, sizes.state - sizes.state_inline, steps, leaf);
-  sizes.terms = terms.bytes;
+  auto const terms = needs_of_terms(adjoint, sized ? sizes.state - sizes.state_inline : 1, steps, leaf);
+  sizes.terms = sized || terms.bytes == 0 ? terms.bytes : unknown_bytes;
   sizes.tape = leaf_known(adjoint, terms.part);
   return sizes;
 }
@@ -193,18 +195,11 @@ struct counted_values {
   /// What its sweep holds, `unknown_bytes` for what cannot be told before it runs.   \param slots  those in memory
   template <class Plan>
   [[nodiscard]] sweep_parts predicted(Plan const& plan, slot_index slots) const {
-    constexpr bool state = sized_state<stored_as<State>>, bar = sized_state<Bar>;  // library_bar has no bytes
-    sweep_parts parts;
-    if constexpr (state && bar) {
-      auto const all = sizes(plan.steps(), plan.leaf());
-      parts = parts_with(plan, slots, form, all, check_asked(options));
-      if (all.tape == unknown_bytes || form.adjoint == adjoint_form::recorded) parts.tapes = unknown_bytes;
-    } else {
-      parts = parts_with(plan, slots, form, others(plan.steps()), check_asked(options));
-      if (!state) parts.states = parts.initial = unknown_bytes;
-      if (!bar) parts.adjoints = unknown_bytes;
-      if (form.adjoint == adjoint_form::recorded) parts.tapes = unknown_bytes;
-    }
+    auto all = sizes(plan.steps(), plan.leaf());
+    if (form.adjoint == adjoint_form::recorded) all.tape = unknown_bytes;
+    sweep_parts parts = parts_with(plan, slots, form, all, check_asked(options));
+    if (!sized_state<stored_as<State>>) parts.states = parts.initial = unknown_bytes;
+    if (!sized_state<Bar>) parts.adjoints = unknown_bytes;  // library_bar has no bytes
     return parts;
   }
 };

@@ -339,13 +339,15 @@ class sweep : public within_budget<sweep<State, Plan, Store, Options>, State, st
     work_.at_turn_ = *work_.walk_;
   }
   /// Returns to the turn; recomputes the states that were dropped.
-  template <class Step>
-  void rewind(Step& step) {
+  /// \param user  of the way there
+  template <class Step, class User>
+  void rewind(Step& step, User&& user) {
     step_index failed = 0;
     work_.before_turn_is_missing_ = false;
     status().open = work_.steps_;
     states().finish_saves();
     if constexpr (takes_shape<store_type>) states().note_shape(shape(states().final_state(), true));
+    budgeted::make_room_for_turn(user);
     if constexpr (checked) ledger().rewind();
     auto&& through = watched();
     status().ran += annotate_failure(status(), phase::recompute, failed, [&] {

@@ -147,6 +147,12 @@ class sweep_memory {
     anchor_count_ = left;
     return true;
   }
+  /// How many states are made again in memory for another sweep back.
+  [[nodiscard]] slot_index slots_at_turn() const noexcept {
+    slot_index count = 0;
+    for (std::size_t k = 0; k < anchor_count_; ++k) count += anchors_[k].where == tier::memory ? 1 : 0;
+    return count;
+  }
   /// Whether a slot is not used again.
   [[nodiscard]] bool is_given_up(slot_index slot) const noexcept {
     return held_.size() > 0 && held_[std::size_t(slot)].unwritable;

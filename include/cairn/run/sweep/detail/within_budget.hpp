@@ -60,11 +60,25 @@ class within_budget {
       if (auto& limits = self().states().limits(); limits.limited())
         if (user.tell(limits)) make_room(user);
   }
+  /// Called before the states of the turn are made again: what has grown since is held beside them.
+  template <class User>
+  void make_room_for_turn([[maybe_unused]] User&& user) {
+    if constexpr (shrinks && !is_flat<State>()) {
+      auto& states = self().states();
+      if (!states.limits().limited()) return;
+      while (states.slots_within(slots_in_memory()) < states.slots_at_turn() && gives_up(user)) {}
+    }
+  }
   [[nodiscard]] byte_limit const& limit() const noexcept { return limit_; }
 
  private:
   [[nodiscard]] Sweep& self() noexcept { return static_cast<Sweep&>(*this); }
 
+  [[nodiscard]] slot_index slots_in_memory() {
+    slot_index count = 0;
+    for (slot_index slot = 0; slot < self().slots(); ++slot) count += self().tier_now(slot) == tier::memory ? 1 : 0;
+    return count;
+  }
   template <class User>
   void make_room(User& user) {
     auto& limits = self().states().limits();
@@ -87,10 +101,8 @@ class within_budget {
     if (!std::exchange(limit.replanned, true)) limit.beside += wide(self().slots()) * bytes_a_slot_again;
     if (!tapes) {
       auto const tier_in = [this](slot_index slot) { return self().tier_now(slot); };
-      slot_index in_memory = 0;
-      for (slot_index slot = 0; slot < self().slots(); ++slot) in_memory += tier_in(slot) == tier::memory ? 1 : 0;
       auto const drop = [this](slot_index slot) { self().watched().drop({slot, tier::memory}); };
-      if (is_flat<State>() || !states.give_up_slots(states.slots_within(in_memory), tier_in, drop)) return false;
+      if (is_flat<State>() || !states.give_up_slots(states.slots_within(slots_in_memory()), tier_in, drop)) return false;
     }
     states.limits().shed();
     self().plan_rest();
