@@ -49,18 +49,6 @@ CAIRN_DECL std::string chain_pareto_text(std::span<chain_plan const> front, std:
                       : "");
 }
 
-CAIRN_DECL std::string chain_pareto_csv(std::span<chain_plan const> front) {
-  std::string text = "peak,budget,makespan,extra_forward,lower_bound_time,bound_time,bound,gap,planner,left_out\n";
-  for (auto const& plan : front) {
-    for (auto const number : {plan.cost.peak, plan.budget, plan.cost.makespan, plan.cost.extra_forward,
-                              plan.proof.lower_bound_time, plan.bound()})
-      text += std::to_string(number) + ",";
-    text += std::string{name_of(plan.bound_class())} + "," + detail::exact_text(plan.gap()) + "," + name_of(plan.by) +
-            "," + std::to_string(plan.left_out) + "\n";
-  }
-  return text;
-}
-
 CAIRN_DECL std::string chain_infeasibility_text(chain_infeasibility const& why, chain const& work,
                                                 std::int64_t beside) {
   std::string const number = std::to_string(why.stage);
