@@ -10,12 +10,26 @@
 #include <cairn/plan/text/chain_text.hpp>
 #include <cairn/plan/chain/chain_plan.hpp>
 #include <cairn/plan/chain/chain_planner.hpp>
-#include <cairn/plan/text/detail/aligned.hpp>
-#include <cairn/plan/text/detail/plan_words.hpp>
 #include <cairn/plan/text/detail/quantities.hpp>
 #include <cairn/plan/text/figure_text.hpp>
 
 namespace cairn {
+namespace detail {
+
+/// Rows with right-aligned columns; the last column is not aligned.
+[[nodiscard]] inline std::string aligned(std::vector<std::vector<std::string>> const& rows) {
+  std::vector<std::size_t> width(rows.front().size());
+  for (auto const& row : rows)
+    for (std::size_t k = 0; k < row.size(); ++k) width[k] = (std::max)(width[k], row[k].size());
+  std::string text;
+  for (auto const& row : rows) {
+    for (std::size_t k = 0; k + 1 < row.size(); ++k) text += std::string(width[k] - row[k].size(), ' ') + row[k] + "  ";
+    text += row.back() + "\n";
+  }
+  return text;
+}
+
+}  // namespace detail
 
 CAIRN_DECL std::string chain_gap_text(chain_plan const& plan) {
   auto const of = plan.bound_class();
