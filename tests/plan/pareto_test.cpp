@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <sstream>
 #include <string>
 #include <vector>
 #include <cairn/plan/loop/detail/plan_search.hpp>
-#include <cairn/plan/text/pareto_text.hpp>
-#include <cairn/plan/text/plan_text.hpp>
 #include <cairn/planning.hpp>
 #include "support/catch.hpp"
 
 using namespace cairn;
-using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
@@ -30,16 +26,6 @@ void check_front(std::vector<planned> const& front, workload const& work) {
     CHECK(front[k - 1].cost.memory_bytes < front[k].cost.memory_bytes);
     CHECK(front[k - 1].cost.seconds > front[k].cost.seconds);
   }
-}
-std::vector<std::vector<std::string>> cells(std::string const& csv) {
-  std::vector<std::vector<std::string>> rows;
-  std::istringstream lines{csv};
-  for (std::string line; std::getline(lines, line);) {
-    rows.emplace_back();
-    std::istringstream fields{line};
-    for (std::string field; std::getline(fields, field, ',');) rows.back().push_back(field);
-  }
-  return rows;
 }
 
 }  // namespace
@@ -100,25 +86,4 @@ TEST_CASE("loops of 0, 1 and 2 steps have fronts, too", "[plan][pareto]") {
   for (step_index const n : {0, 1, 2}) check_front(pareto(loop(n)), loop(n));
   CHECK_THROWS_AS(pareto({}), invalid_plan);
   CHECK_THROWS_AS(pareto(loop(5), 1), invalid_plan);
-}
-
-TEST_CASE("the CSV of a front has its numbers in full", "[plan][pareto]") {
-  auto const front = pareto(loop(300), 10);
-  auto const rows = cells(pareto_csv(front));
-  REQUIRE(rows.size() == front.size() + 1);
-  CHECK(rows[0][0] == "bytes");
-  for (std::size_t k = 0; k < front.size(); ++k) {
-    REQUIRE(rows[k + 1].size() == rows[0].size());
-    CHECK(rows[k + 1][0] == std::to_string(std::uint64_t(front[k].cost.memory_bytes)));
-    CHECK(std::stod(rows[k + 1][1]) == front[k].cost.seconds);
-    CHECK(rows[k + 1][2] == std::to_string(std::uint64_t(front[k].cost.step_calls)));
-    CHECK(rows[k + 1][4] == name_of(front[k].by));
-  }
-}
-
-TEST_CASE("the table of a front shows each plan", "[plan][pareto]") {
-  auto const front = pareto(loop(300), 10);
-  auto const table = pareto_text(front);
-  CHECK(std::size_t(std::count(table.begin(), table.end(), '\n')) == front.size() + 1);
-  CHECK_THAT(table, ContainsSubstring("calls/step  plan\n") && ContainsSubstring("revolve with 299 slots in memory"));
 }

@@ -21,14 +21,15 @@ using Catch::Matchers::ContainsSubstring;
 namespace {
 
 using field = std::vector<double>;
-constexpr step_index n = 400;
+constexpr step_index n = 100;
 long long calls = 0;
 
-/// Each state has five numbers more than the one before, in the three forms of a step.
+/// Each state has `more` numbers more than the one before, in the three forms of a step.
+constexpr std::size_t more = 20;
 struct growing {
   field operator()(field const& x, step_index i) const {
     ++calls;
-    return grown(x, i, 5);
+    return grown(x, i, more);
   }
 };
 struct growing_there {
@@ -85,7 +86,7 @@ TEST_CASE("a kept run whose states grow gives slots up, in every reverse", "[run
           run = std::move(moved);
           auto const found = run.reverse(ones, adjoint);
           CHECK(found == right);
-          CHECK(run.final_state().size() == 100 + 5 * n);
+          CHECK(run.final_state().size() == 100 + more * n);
         }
       }, std::is_same_v<std::remove_cvref_t<decltype(step)>, growing> ? 200 : 20'000);  // others hold a state for a while
     CHECK(whole >= 3);
@@ -109,7 +110,7 @@ TEST_CASE("a kept run whose states grow is walked backwards within its budget", 
       step_index seen = n;
       for (auto const& [i, x] : run.backward()) {
         CHECK(i == seen--);
-        CHECK(x.size() == 100 + 5 * std::size_t(i));
+        CHECK(x.size() == 100 + more * std::size_t(i));
       }
       CHECK(seen == -1);
     }
@@ -126,9 +127,9 @@ TEST_CASE("an adjoint that grows gives slots up, or stops the sweep where there 
   using list = std::vector<float>;
   auto const collects = [](field const& x, list& bar) {
     list longer;
-    longer.reserve(bar.size() + 20);
+    longer.reserve(bar.size() + 80);
     longer.assign(bar.begin(), bar.end());
-    longer.resize(bar.size() + 20, float(x[0]));
+    longer.resize(bar.size() + 80, float(x[0]));
     bar = std::move(longer);
   };
   list const seed(1, 1.0f);
@@ -144,7 +145,7 @@ TEST_CASE("an adjoint that grows gives slots up, or stops the sweep where there 
     ++calls;
     x *= 0.999;
   };
-  auto const flat = [](double x, list& bar) { bar.resize(bar.size() + 20, float(x)); };
+  auto const flat = [](double x, list& bar) { bar.resize(bar.size() + 80, float(x)); };
   CHECK_THROWS_WITH(gradient(flat_step, 0.5, budget_of{n, 20'000}, seed, flat),
                     ContainsSubstring("have grown") && ContainsSubstring("budget = 20000"));
   auto run = checkpointed_loop(flat_step, 0.5, budget_of{n, 20'000});
@@ -162,7 +163,7 @@ TEST_CASE("tapes that grow are given up, and then slots", "[run][bytes]") {
   };
   auto const record = [](field& x, step_index i) {  // later steps have longer tapes
     ++calls;
-    taped_step kept{field(100 + 10 * std::size_t(i), x[0])};
+    taped_step kept{field(100 + 40 * std::size_t(i), x[0])};
     for (double& v : x) v *= 0.999;
     return kept;
   };

@@ -29,7 +29,7 @@ from running import told
 SIGNS = {"ADOLC": ("adolc", "adolc"), "Eigen": ("igen", "eigen"), "Torch": ("torch", "torch"),
          "CUDA": ("cuda_runtime", "cuda"), "MPI": ("MPI_", "SKIP_MPICXX"), "Thrust": ("thrust", "THRUST_DEVICE_SYSTEM")}
 FENCE = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```[ \t]*$", re.M | re.S)
-MAIN = re.compile(r"^int main\(\) \{", re.M)
+MAIN = re.compile(r"^int main\(\) \{(.*)\}\s*\Z", re.M | re.S)
 INCLUDE = re.compile(r"^#include .*\n", re.M)
 
 
@@ -66,13 +66,15 @@ def alike(codes):
 
 
 def united(codes):
-    """One program, whose argument is the number of the one to run. A main() becomes void: it ends without a return."""
+    """One program, whose argument is the number of the one to run. A main() is the last of its file; it may end without
+    a return, other functions may not."""
     included = dict.fromkeys(line for code in codes.values() for line in INCLUDE.findall(code))
     text = "".join(included) + "#include <cstdlib>\n"
     for number, code in codes.items():
-        text += f"namespace snippet_{number} {{\n{MAIN.sub('void run() {', INCLUDE.sub('', code))}}}\n"
+        body = MAIN.sub(lambda main: f"int run() {{{main[1]}return 0; }}", INCLUDE.sub("", code))
+        text += f"namespace snippet_{number} {{\n{body}}}\n"
     text += "int main(int, char** words) {\n  switch (std::atoi(words[1])) {\n"
-    text += "".join(f"    case {number}: return snippet_{number}::run(), 0;\n" for number in codes)
+    text += "".join(f"    case {number}: return snippet_{number}::run();\n" for number in codes)
     return text + "  }\n  return 1;\n}\n"
 
 
@@ -98,18 +100,17 @@ def main():
         only = SIGNS[flags.pop(0)][0] if word == "--only" else only
     text = pathlib.Path(file).read_text()
     fences = list(FENCE.finditer(text))
-    codes = {at: fence[3] for at, fence in enumerate(fences) if fence[1] == "cpp" and only in fence[3]}
+    lacks = {at: next((party for party, (sign, found) in SIGNS.items() if sign in fence[3]
+                       and not any(found in flag for flag in flags)), "")
+             for at, fence in enumerate(fences) if fence[1] == "cpp" and only in fence[3]}
+    codes = {at: fences[at][3] for at, party in lacks.items() if not party}
     answers = answers_together(compiler, flags, codes) if together else {}
     checked, wrong = 0, 0
-    for at, fence in enumerate(fences):
-        language, _, code = fence.groups()
-        if language != "cpp" or only not in code:
-            continue
-        where = f"{file}:{text.count(chr(10), 0, fence.start()) + 1}"
-        lacking = [party for party, (sign, found) in SIGNS.items() if sign in code
-                   and not any(found in flag for flag in flags)]
+    for at, lacking in lacks.items():
+        code = fences[at][3]
+        where = f"{file}:{text.count(chr(10), 0, fences[at].start()) + 1}"
         if lacking:
-            print(f"{where}: passed over, no {lacking[0]}")
+            print(f"{where}: passed over, no {lacking}")
             continue
         after = fences[at + 1].groups() if at + 1 < len(fences) else ("", "", "")
         wanted = after[2] if after[0] == "text" and "output" in after[1] else None

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Time over memory of many plans as a picture.
+// Time over memory of many plans: as a picture, as comma-separated values, as a table.
+#include <algorithm>
 #include <cmath>
+#include <sstream>
 #include <string>
 #include <vector>
+#include <cairn/plan/chain/chain_planner.hpp>
 #include <cairn/plan/text/plan_text.hpp>
 #include <cairn/planning.hpp>
+#include "front_text.hpp"
 #include "picture/pareto.hpp"
 #include "support/catch.hpp"
 #include "support/svg.hpp"
@@ -23,6 +27,17 @@ workload loop(step_index n) {
           .adjoint_bytes = 100'000,
           .step_seconds = 1e-3,
           .adjoint_seconds = 2e-3};
+}
+
+std::vector<std::vector<std::string>> cells(std::string const& csv) {
+  std::vector<std::vector<std::string>> rows;
+  std::istringstream lines{csv};
+  for (std::string line; std::getline(lines, line);) {
+    rows.emplace_back();
+    std::istringstream fields{line};
+    for (std::string field; std::getline(fields, field, ',');) rows.back().push_back(field);
+  }
+  return rows;
 }
 
 }  // namespace
@@ -87,4 +102,46 @@ TEST_CASE("the text below a title is wrapped, not cut", "[tool][picture]") {
   }
   CHECK(note == picture::with_separators(plan_text(front.front()) + " ... " + plan_text(front.back())));
   CHECK(note.size() > 96);
+}
+
+TEST_CASE("the CSV of a front has its numbers in full", "[tool][pareto]") {
+  auto const front = pareto(loop(300), 10);
+  auto const rows = cells(tool::pareto_csv(front));
+  REQUIRE(rows.size() == front.size() + 1);
+  CHECK(rows[0][0] == "bytes");
+  for (std::size_t k = 0; k < front.size(); ++k) {
+    REQUIRE(rows[k + 1].size() == rows[0].size());
+    CHECK(rows[k + 1][0] == std::to_string(std::uint64_t(front[k].cost.memory_bytes)));
+    CHECK(std::stod(rows[k + 1][1]) == front[k].cost.seconds);
+    CHECK(rows[k + 1][2] == std::to_string(std::uint64_t(front[k].cost.step_calls)));
+    CHECK(rows[k + 1][4] == name_of(front[k].by));
+  }
+}
+
+TEST_CASE("the table of a front shows each plan", "[tool][pareto]") {
+  auto const front = pareto(loop(300), 10);
+  auto const table = tool::pareto_table(front);
+  CHECK(std::size_t(std::count(table.begin(), table.end(), '\n')) == front.size() + 1);
+  CHECK_THAT(table, ContainsSubstring("calls/step  plan\n") && ContainsSubstring("revolve with 299 slots in memory"));
+}
+
+TEST_CASE("the CSV of a chain's front has its numbers in full", "[tool][pareto]") {
+  chain const work{.x = {8, 8, 4, 8, 9}, .s = {20, 30, 17, 20}, .u = {10, 7, 10, 9}, .v = {20, 20, 20, 11, 0}};
+  auto front = chain_planner{work}.pareto(6);
+  REQUIRE(front.size() > 2);
+  front[1].left_out = 2;
+  auto const rows = cells(tool::chain_pareto_csv(front));
+  REQUIRE(rows.size() == front.size() + 1);
+  CHECK(rows[0] == std::vector<std::string>{"peak", "budget", "makespan", "extra_forward", "lower_bound_time",
+                                            "bound_time", "bound", "gap", "planner", "left_out"});
+  for (std::size_t k = 0; k < front.size(); ++k) {
+    auto const& plan = front[k];
+    std::vector<std::string> const wanted{std::to_string(plan.cost.peak), std::to_string(plan.budget),
+                                          std::to_string(plan.cost.makespan), std::to_string(plan.cost.extra_forward),
+                                          std::to_string(plan.proof.lower_bound_time), std::to_string(plan.bound()),
+                                          name_of(plan.bound_class()), rows[k + 1].at(7), name_of(plan.by),
+                                          std::to_string(plan.left_out)};
+    CHECK(rows[k + 1] == wanted);
+    CHECK(std::stod(rows[k + 1][7]) == plan.gap());
+  }
 }

@@ -13,6 +13,7 @@
 
 #include "chain_answer.hpp"
 #include "files.hpp"
+#include "front_text.hpp"
 #include "numbers.hpp"
 #include "picture/chain.hpp"
 #include "wrong_request.hpp"
@@ -105,7 +106,7 @@ void answer_chain(std::ostream& to, std::string const& file, asked_chain asked, 
       write_file(wanted.pareto_svg, picture::chain_pareto_svg(front, wanted.title, desk.initial_bytes()));
     if (!one_plan)
       text = wanted.json  ? desk.pareto_json(front) + '\n'
-             : wanted.csv ? cairn::chain_pareto_csv(front)
+             : wanted.csv ? chain_pareto_csv(front)
                           : (wanted.pareto ? "" : limits(desk, front)) + desk.pareto_table(front);
   }
   to << text;

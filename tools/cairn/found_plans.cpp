@@ -3,9 +3,9 @@
 
 #include <cstddef>
 
-#include <cairn/plan/text/pareto_text.hpp>
 #include <cairn/plan/text/plan_text.hpp>
 
+#include "front_text.hpp"
 #include "members.hpp"
 
 namespace tool {
@@ -69,7 +69,7 @@ std::string advice_table(cairn::advice const& advice) {
   std::vector<cairn::planned> rows{advice.best};
   rows.insert(rows.end(), advice.runners_up.begin(), advice.runners_up.end());
   std::string text =
-      cairn::pareto_text(rows) + '\n' + cairn::reason_text(advice) + '\n' + cairn::gap_text(advice.best) + '\n';
+      pareto_table(rows) + '\n' + cairn::reason_text(advice) + '\n' + cairn::gap_text(advice.best) + '\n';
   for (auto const& skipped : advice.skipped)
     text += std::string{"Left out: "} + cairn::name_of(skipped.by) + ", " + reason_of(skipped) + ".\n";
   return text + cairn::slots_note + '\n';

@@ -20,7 +20,6 @@
 #include <cairn/plan/loop/advise.hpp>
 #include <cairn/plan/loop/pareto.hpp>
 #include <cairn/plan/loop/why_infeasible.hpp>
-#include <cairn/plan/text/pareto_text.hpp>
 #include <cairn/plan/text/plan_text.hpp>
 #include <cairn/schedule/fingerprint.hpp>
 #include <cairn/version.hpp>
@@ -35,6 +34,7 @@
 #include "explain.hpp"
 #include "files.hpp"
 #include "found_plans.hpp"
+#include "front_text.hpp"
 #include "graph_command.hpp"
 #include "keys.hpp"
 #include "loop.hpp"
@@ -185,9 +185,9 @@ void compare(written<asked_loop> const& written, comparison const& wanted) {
     parts.title = wanted.title;
     write_file(wanted.parts_svg, breakdown_svg(parts));
   }
-  std::cout << (wanted.csv    ? cairn::pareto_csv(front)
+  std::cout << (wanted.csv    ? pareto_csv(front)
                 : wanted.json ? plans_json(front) + '\n'
-                              : cairn::pareto_text(front) + cairn::slots_note + '\n');
+                              : pareto_table(front) + cairn::slots_note + '\n');
 }
 
 /// A chain from a file, or requests from lines.

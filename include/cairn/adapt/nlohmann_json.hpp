@@ -11,6 +11,7 @@
 #include <cairn/language.hpp>  // first: an older language gets its message
 
 #include <cstddef>
+#include <iterator>
 #include <limits>
 #include <string>
 #include <string_view>
@@ -65,87 +66,63 @@ template <class Schedule>
 
 namespace detail {
 
-inline constexpr char const* json_reader_name = "cairn::read_actions_json";
-
-/// \throws parse_error   for a value that is neither a text, an integer nor a boolean
-[[nodiscard]] inline std::string text_of_member(nlohmann::json const& value, reading_at const& at) {
-  if (value.is_string()) return value.get<std::string>();
-  if (value.is_number_integer() || value.is_boolean()) return value.dump();
-  throw parse_error{at.who, "neither a text nor a whole number", {at.place}, ""};
-}
-[[nodiscard]] inline action_text action_of_object(nlohmann::json const& object, std::string (&parts)[6],
-                                                  reading_at const& at) {
-  constexpr std::string_view names[6]{"action", "from", "to", "slot", "what", "tier"};
-  if (!object.is_object()) throw parse_error{at.who, "an action that is not an object", {at.place}, ""};
-  for (auto const& [name, value] : object.items()) {
-    std::size_t k = 0;
-    while (k < 6 && name != names[k]) ++k;
-    if (k == 6)
-      throw parse_error{at.who, "no such name", {at.place}, "an action has action, from, to, slot, what, tier"};
-    parts[k] = text_of_member(value, at);
-  }
-  return {parts[0], parts[1], parts[2], parts[3], parts[4], parts[5]};
-}
-
-[[noreturn]] inline void refuse_no_action_list() {
-  throw parse_error{json_reader_name, "this is not a list of actions", {},
-                    "give an object with steps, slots, and an array of actions"};
-}
-
-/// Reads a list of actions from the events of a JSON reader: only the action that is being read is ever a tree.
+/// Reads a list of actions from the events of a JSON reader.
 class action_events final : public json_events {
  public:
-  bool key(json::string_t& name) override {
-    key_ = name;
-    return true;
-  }
-  bool parse_error(std::size_t position, std::string const&, json::exception const& found) override {
-    throw cairn::parse_error{json_reader_name,
-                             is_too_large_a_number(found) ? "a number that is too large for any type"
-                                                          : "this is not JSON",
-                             {{"byte", position}},
-                             ""};
-  }
+  explicit action_events(char const* who) noexcept : json_events{who}, at_{who, {"action", 0}} {}
+
   [[nodiscard]] action_list result() const {
-    if (!listed_) refuse_no_action_list();
+    if (!listed_) refuse_no_list();
     return plan_.result(at_);
   }
 
  private:
-  bool value(json const& is) override {
-    if (depth_ == 0 || (depth_ == 1 && key_ == "actions")) refuse_no_action_list();
-    if (depth_ == 1) plan_.set(key_, text_of_member(is, at_), at_);
-    else if (depth_ == 2) add(is);
-    else if (!action_.emplace(key_, is).second)
-      throw cairn::parse_error{at_.who, "a name twice", {at_.place}, ""};
-    return true;
+  static constexpr std::string_view names[]{"action", "from", "to", "slot", "what", "tier"};
+
+  void value(json const& is) override {
+    if (depth_ == 0 || (depth_ == 1 && key_ == "actions")) refuse_no_list();
+    if (depth_ == 1) plan_.set(key_, text_of(is), at_);
+    else if (depth_ == 2) refuse("an action that is not an object", {at_.place}, "");
+    else take_part(is);
   }
-  bool open(json const& empty) override {
-    bool const suits = depth_ == 0   ? empty.is_object()
-                       : depth_ == 1 ? key_ != "actions" || (empty.is_array() && !std::exchange(listed_, true))
-                                     : true;
-    if (!suits) refuse_no_action_list();
-    if ((depth_ == 1 && key_ != "actions") || depth_ > 2) (void)text_of_member(empty, at_);  // which it is not
-    if (depth_ == 2 && !empty.is_object()) add(empty);
-    if (depth_++ == 2) action_ = json::object();
-    return true;
+  void open(json const& empty) override {
+    bool const is_list = depth_ == 2 && key_ == "actions";
+    if ((depth_ == 1 && !empty.is_object()) || (is_list && (!empty.is_array() || std::exchange(listed_, true))))
+      refuse_no_list();
+    if ((depth_ == 2 && !is_list) || depth_ > 3) (void)text_of(empty);  // which it is not
+    if (depth_ == 3 && !empty.is_object()) refuse("an action that is not an object", {at_.place}, "");
   }
-  bool close() override {
-    if (--depth_ == 2) add(action_);
-    return true;
+  void close() override {
+    if (depth_ != 3) return;
+    plan_.add({parts_[0], parts_[1], parts_[2], parts_[3], parts_[4], parts_[5]}, at_);
+    for (auto& part : parts_) part.clear();
+    given_ = 0;
+    ++at_.place.magnitude;
   }
-  void add(json const& one) {
-    std::string parts[6];
-    plan_.add(action_of_object(one, parts, at_), at_);
-    at_.place = {"action", at_.place.magnitude + 1};
+  void take_part(json const& is) {
+    std::size_t k = 0;
+    while (k < std::size(names) && key_ != names[k]) ++k;
+    if (k == std::size(names))
+      refuse("no such name", {at_.place}, "an action has action, from, to, slot, what, tier");
+    if ((given_ >> k & 1u) != 0) refuse("a name twice", {at_.place}, "");
+    given_ |= 1u << k;
+    parts_[k] = text_of(is);
+  }
+  /// \throws parse_error   for a value that is neither a text, an integer nor a boolean
+  [[nodiscard]] std::string text_of(json const& is) const {
+    if (is.is_string()) return is.get<std::string>();
+    if (is.is_number_integer() || is.is_boolean()) return is.dump();
+    refuse("neither a text nor a whole number", {at_.place}, "");
+  }
+  [[noreturn]] void refuse_no_list() const {
+    refuse("this is not a list of actions", {}, "give an object with steps, slots, and an array of actions");
   }
 
-  reading_at at_{json_reader_name, {"action", 0}};
+  reading_at at_;
   action_list_reader plan_;
-  int depth_ = 0;  ///< open containers: the object, its list of actions, an action
   bool listed_ = false;
-  json action_;
-  json::string_t key_;
+  std::string parts_[std::size(names)];  ///< of the action that is being read
+  unsigned given_ = 0;                   ///< bit k is set if part k was present
 };
 
 }  // namespace detail
@@ -155,25 +132,16 @@ class action_events final : public json_events {
 /// \throws parse_error   with the number of the action, from 0   \throws invalid_plan   for invalid numbers of a plan,
 ///   such as leaf 0
 [[nodiscard]] inline action_list action_list_from_json(nlohmann::json const& object) {
-  detail::reading_at at{detail::json_reader_name, {"action", 0}};
-  if (!object.is_object() || !object.contains("actions") || !object["actions"].is_array())
-    detail::refuse_no_action_list();
-  detail::action_list_reader plan;
-  for (auto const& [name, value] : object.items())
-    if (name != "actions") plan.set(name, detail::text_of_member(value, at), at);
-  for (auto const& entry : object["actions"]) {
-    std::string parts[6];
-    plan.add(detail::action_of_object(entry, parts, at), at);
-    at.place = {"action", at.place.magnitude + 1};
-  }
-  return plan.result(at);
+  detail::action_events events{"cairn::action_list_from_json"};
+  events.read_tree(object);
+  return events.result();
 }
 
 /// The schedule in a JSON text, like `action_list_from_json`; no tree is built.
 /// \throws parse_error   with the position in bytes or the number of the action   \throws invalid_plan
 [[nodiscard]] inline action_list read_actions_json(std::string_view text) {
-  detail::action_events events;
-  nlohmann::json::sax_parse(text, &events);
+  detail::action_events events{"cairn::read_actions_json"};
+  events.read(text);
   return events.result();
 }
 

@@ -27,7 +27,6 @@
 #include <cairn/plan/text/impl/graph_words.ipp>
 #include <cairn/plan/text/impl/memory_curve.ipp>
 #include <cairn/plan/text/impl/memory_over_time.ipp>
-#include <cairn/plan/text/impl/pareto_text.ipp>
 #include <cairn/plan/text/impl/plan_text.ipp>
 #include <cairn/profile/impl/profile_csv.ipp>
 #include <cairn/profile/impl/profile_of.ipp>

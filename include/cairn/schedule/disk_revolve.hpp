@@ -39,7 +39,7 @@ struct disk_revolve_options {
 /// P(x) = min(low(x), min over 1 <= y < x of y u + O(x-y) + read + P(y)),   O(x) = min(low(x), write + P(x)).
 /// One row: O(n^2) time at worst, 4 n bytes for the plan and 24 n more while it is made. A cursor allocates
 /// `table_bytes()` at its first action; an action is O(1).
-class disk_revolve : public detail::tier_plan {
+class disk_revolve : public detail::costed_tier_plan {
  public:
   /// \param steps  loop length, >= 0   \param ram_slots  slots in memory, >= 0; they have the lowest numbers
   /// \throws invalid_plan   also if the table exceeds `most_table_bytes`   \throws too_much_work
@@ -53,26 +53,15 @@ class disk_revolve : public detail::tier_plan {
   /// See `remark_of`; more slots than states suggests swapped numbers.
   [[nodiscard]] char const* remark() const noexcept { return remark_; }
 
-  /// The cost of a sweep: the sum over advances, saves and loads on disk, and turns.
-  [[nodiscard]] double cost() const noexcept { return cost_ + turns_; }
-  /// The cost without turns, as many papers count.
-  [[nodiscard]] double cost_without_turns() const noexcept { return cost_; }
-
  private:
-  struct parts {
-    detail::tier_table table;
-    double cost = 0, turns = 0;
-  };
-  disk_revolve(parts&& of, char const* remark)
-      : tier_plan{std::move(of.table)},
-        cost_{of.cost},
-        turns_{of.turns},
-        remark_{remark} {}
+  disk_revolve(detail::costed_table&& of, char const* remark)
+      : costed_tier_plan{std::move(of)}, remark_{remark} {}
 
   static constexpr char const* who = "cairn::disk_revolve";
   static constexpr wide work = 2 * sizeof(double) + 2 * sizeof(std::uint32_t);
 
-  [[nodiscard]] CAIRN_DECL static parts made(step_index steps, slot_index ram, disk_revolve_options const& options);
+  [[nodiscard]] CAIRN_DECL static detail::costed_table made(step_index steps, slot_index ram,
+                                                            disk_revolve_options const& options);
 
   /// Returns the cost. `disk` becomes the most states on disk at once. Once a state on disk is dropped, the rest uses
   /// memory only. So P(x) needs, besides its own slot, the larger of what O(x-y) needs and what P(y) needs besides its
@@ -80,7 +69,6 @@ class disk_revolve : public detail::tier_plan {
   [[nodiscard]] CAIRN_DECL static double fill(detail::tier_table& into, slot_index ram,
                                               disk_revolve_options const& options, slot_index& disk);
 
-  double cost_, turns_;
   char const* remark_;
 };
 static_assert(schedule<disk_revolve>);

@@ -35,7 +35,7 @@ struct hrevolve_options {
 /// With n steps and c slots: O(n^2 c) time at worst, in practice about 1,400 sums for each of the n c numbers at n =
 /// 10,000; 4 n c bytes for the plan and 32 n more while it is made. A first tier without costs needs no table. A cursor
 /// allocates `table_bytes()` at its first action; an action is O(1).
-class hrevolve : public detail::tier_plan {
+class hrevolve : public detail::costed_tier_plan {
  public:
   /// \param steps  loop length, >= 0   \param tiers  1 to 4
   /// \throws invalid_plan   also if the table exceeds `most_table_bytes`   \throws too_much_work
@@ -45,11 +45,6 @@ class hrevolve : public detail::tier_plan {
   /// The same with an array of tiers.   \throws invalid_plan   \throws overflow_error
   hrevolve(step_index steps, storage_tier const* tiers, std::size_t count, hrevolve_options const& options = {})
       : hrevolve{made(steps, tiers, count, options)} {}
-
-  /// The cost of a sweep: the sum over advances, saves, loads and turns.
-  [[nodiscard]] double cost() const noexcept { return cost_ + turns_; }
-  /// The cost without turns, as many papers count.
-  [[nodiscard]] double cost_without_turns() const noexcept { return cost_; }
 
   /// The tiers in use, cheapest first, by their positions among those given.
   [[nodiscard]] tier_positions const& tier_order() const noexcept { return order_; }
@@ -77,19 +72,12 @@ class hrevolve : public detail::tier_plan {
   }
 
  private:
-  struct parts {
-    detail::tier_table table;
-    double cost = 0, turns = 0;
+  struct parts : detail::costed_table {
     tier_positions order, dropped;
     bool ordered = true;
   };
   explicit hrevolve(parts&& of)
-      : tier_plan{std::move(of.table)},
-        cost_{of.cost},
-        turns_{of.turns},
-        order_{of.order},
-        dropped_{of.dropped},
-        ordered_{of.ordered} {}
+      : costed_tier_plan{std::move(of)}, order_{of.order}, dropped_{of.dropped}, ordered_{of.ordered} {}
 
   static constexpr char const* who = "cairn::hrevolve";
 
@@ -98,7 +86,6 @@ class hrevolve : public detail::tier_plan {
   CAIRN_DECL static void lay_out(detail::tier_table& table, step_index steps, detail::tier_set const& tiers,
                                  tier_positions const& order);
 
-  double cost_, turns_;
   tier_positions order_, dropped_;
   bool ordered_;
 };

@@ -5,6 +5,7 @@
 #include <cairn/core/error.hpp>
 #include <cairn/rules/open_schedule.hpp>
 #include <cairn/schedule/detail/online_cursor.hpp>
+#include <cairn/schedule/detail/remarks.hpp>
 #include <cairn/schedule/stopped_online.hpp>
 #include <cairn/schedule/work_limit.hpp>
 
@@ -57,9 +58,7 @@ class online {
   /// in-place step, it has that state only if the step ran ahead of a candidate
   /// \throws invalid_plan   unless steps >= 0
   [[nodiscard]] constexpr stopped_online stopping_at(step_index steps, bool last_is_at_hand = true) const {
-    if (steps < 0)
-      throw invalid_plan{
-          "cairn::online", "a loop cannot have a negative number of steps", {{"steps", steps}}, "give 0 or more"};
+    detail::check_steps("cairn::online", steps);
     return {steps, slots(), !lags(), last_is_at_hand, limit_};
   }
 

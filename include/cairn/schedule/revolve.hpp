@@ -88,9 +88,7 @@ class revolve {
   /// The slots in use, including one for the initial state even if it is free.
   [[nodiscard]] static constexpr slot_index total(step_index steps, slot_index slots, revolve_options options) {
     slot_index const least = options.free_initial ? 0 : 1;
-    if (steps < 0)
-      throw invalid_plan{
-          "cairn::revolve", "a loop cannot have a negative number of steps", {{"steps", steps}}, "give 0 or more"};
+    detail::check_steps("cairn::revolve", steps);
     if (slots < least)
       throw invalid_plan{"cairn::revolve",
                          "too few slots",

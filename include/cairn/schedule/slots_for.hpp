@@ -5,6 +5,7 @@
 #include <cairn/core/detail/lesser.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/schedule/binomial.hpp>
+#include <cairn/schedule/detail/remarks.hpp>
 
 namespace cairn {
 namespace detail {
@@ -28,8 +29,7 @@ namespace detail {
 /// \param steps  0 .. 2^63-1   \param slowdown  1 or more   \throws invalid_plan
 [[nodiscard]] constexpr slot_index slots_for_slowdown(step_index steps, double slowdown) {
   constexpr char const* who = "cairn::slots_for_slowdown";
-  if (steps < 0)
-    throw invalid_plan{who, "a loop cannot have a negative number of steps", {{"steps", steps}}, "give 0 or more"};
+  detail::check_steps(who, steps);
   if (!(slowdown >= 1))
     throw invalid_plan{who, "no sweep is faster than its loop", {{"steps", steps}}, "give a slow-down of 1 or more"};
   wide const calls = detail::floor_product(slowdown, steps, ~wide{0} >> 1);

@@ -2,6 +2,7 @@
 #pragma once
 /// \file storage_tier.hpp  Storage tiers with costs, and which of them a plan can use.
 #include <cstddef>
+#include <initializer_list>
 #include <limits>
 #include <optional>
 #include <cairn/core/action.hpp>
@@ -37,6 +38,10 @@ namespace detail {
 
 [[nodiscard]] constexpr bool is_cost(double cost) noexcept {
   return cost >= 0 && cost <= (std::numeric_limits<double>::max)();
+}
+/// \throws invalid_plan   for a cost that is none
+constexpr void check_cost(char const* who, double cost, std::initializer_list<named_value> values = {}) {
+  if (!is_cost(cost)) throw invalid_plan{who, "a cost is a finite number that is not negative", values, ""};
 }
 
 /// The tiers given, checked; each with its name and with no more slots than can be used.
@@ -98,8 +103,7 @@ struct tier_set {
       throw invalid_plan{
           who, "a tier cannot have a negative number of slots",
           {{"tier", k}, {"slots", of[k].slots}}, "give 0 or more"};
-    if (!is_cost(of[k].write) || !is_cost(of[k].read))
-      throw invalid_plan{who, "a cost is a finite number that is not negative", {{"tier", k}}, ""};
+    for (double const cost : {of[k].write, of[k].read}) check_cost(who, cost, {{"tier", k}});
   }
   template <class Use>
   constexpr void extend(tier_positions const& begun, bool (&left)[tier_count], std::size_t used, Use& use) const {

@@ -9,6 +9,7 @@
 #include <cairn/core/error.hpp>
 #include <cairn/schedule/binomial.hpp>
 #include <cairn/schedule/detail/leaves_in.hpp>
+#include <cairn/schedule/detail/remarks.hpp>
 #include <cairn/schedule/revolve.hpp>
 
 namespace cairn {
@@ -214,9 +215,7 @@ class two_level {
  private:
   [[nodiscard]] static constexpr step_index checked(step_index steps, step_index period, slot_index extra,
                                                     two_level_options const& options) {
-    if (steps < 0)
-      throw invalid_plan{
-          "cairn::two_level", "a loop cannot have a negative number of steps", {{"steps", steps}}, "give 0 or more"};
+    detail::check_steps("cairn::two_level", steps);
     if (period < 1)
       throw invalid_plan{"cairn::two_level", "a period has at least 1 step", {{"period", period}}, "give 1 or more"};
     if (extra < 0)

@@ -7,6 +7,7 @@
 #include <cairn/core/detail/lesser.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/schedule/detail/blocks.hpp>
+#include <cairn/schedule/detail/remarks.hpp>
 
 namespace cairn {
 
@@ -151,9 +152,7 @@ class uniform {
 
  private:
   [[nodiscard]] static constexpr detail::block_layout layout(step_index steps, uniform_options const& options) {
-    if (steps < 0)
-      throw invalid_plan{
-          "cairn::uniform", "a loop cannot have a negative number of steps", {{"steps", steps}}, "give 0 or more"};
+    detail::check_steps("cairn::uniform", steps);
     if (options.checkpoints.has_value() + options.block.has_value() + options.slots.has_value() > 1)
       throw invalid_plan{"cairn::uniform", "more than one of checkpoints, block and slots", {}, "give one of them"};
     if (options.block) return by_block(steps, *options.block);

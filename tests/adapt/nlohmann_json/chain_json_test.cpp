@@ -158,6 +158,13 @@ TEST_CASE("what is wrong with a chain's JSON is said with its list and position"
   CHECK_THROWS_AS(read_chain_json("{\"more\": " + std::string(1'000'000, '[')), parse_error);
 }
 
+TEST_CASE("a tree is read however deep it is", "[adapt][chain]") {
+  std::string const deep = std::string(200'000, '[') + std::string(200'000, ']');
+  auto const read = [](std::string const& text) { return chain_from_json(json_tree::parse(text)); };
+  CHECK(read(R"({"more": )" + deep + R"(, "x": [3], "s": [], "uf": []})").stages() == 0);
+  CHECK_THROWS_AS(read(deep), parse_error);
+}
+
 TEST_CASE("a tree and a text are refused alike", "[adapt][chain]") {
   spoiler spoil{3};
   std::vector<std::string> texts;

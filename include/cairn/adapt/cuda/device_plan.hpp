@@ -17,6 +17,7 @@
 #include <cairn/rules/frames_needed.hpp>
 #include <cairn/rules/workload.hpp>
 #include <cairn/schedule/any.hpp>
+#include <cairn/schedule/detail/remarks.hpp>
 #include <cairn/schedule/hrevolve.hpp>
 #include <cairn/schedule/revolve.hpp>
 #include <cairn/schedule/two_level.hpp>
@@ -145,10 +146,7 @@ inline constexpr char const* planning_for_device = "cairn::plan_for_device";
   if (!work.steps)
     throw invalid_plan{
         planning_for_device, "the workload does not say how many steps the loop has", {}, "give workload::steps"};
-  if (*work.steps < 0)
-    throw invalid_plan{
-        planning_for_device, "a loop cannot have a negative number of steps",
-        {{"steps", *work.steps}}, "give 0 or more"};
+  check_steps(planning_for_device, *work.steps);
   return *work.steps;
 }
 [[nodiscard]] inline slot_index least_device_frames(workload const& work) {

@@ -13,10 +13,10 @@
 #include <cairn/adapt/cuda/device_buffer.hpp>
 #include <cairn/adapt/cuda/runtime.hpp>
 #include <cairn/core/buffers.hpp>
-#include <cairn/core/error.hpp>
 #include <cairn/door/wrt.hpp>
 #include <cairn/rules/workload.hpp>
 #include <cairn/run/probe/detail/timings.hpp>
+#include <cairn/schedule/detail/remarks.hpp>
 
 namespace cairn {
 namespace detail {
@@ -171,19 +171,32 @@ class device_measurement {
   stream_stopwatch<Clock, Runtime> stopwatch_;
 };
 
+template <class Make> using probed_state = std::remove_cvref_t<decltype(std::declval<Make&>()())>;
+
+/// \param bar_bytes  a `wide`, or std::nullopt if bar shows them
 template <class Clock, device_runtime Runtime, class Make, class Step, class Start, class Seed, class Adjoint,
-          class Bar>
+          class Bar, class Bytes>
 [[nodiscard]] workload probed_on_device(Runtime& runtime, typename Runtime::stream stream, Make& make, Step& step,
                                         Start& start, step_index steps, Seed& seed, Adjoint& adjoint, Bar& bar,
-                                        std::optional<wide> bar_bytes) {
-  if (steps < 0)
-    throw invalid_plan{
-        "cairn::device_probe", "a loop cannot have a negative number of steps", {{"steps", steps}}, "give 0 or more"};
-  using measurement =
-      device_measurement<Clock, Runtime, std::remove_cvref_t<decltype(make())>, Step, Start, Seed, Adjoint, Bar>;
-  return measurement{runtime, stream, make, step, start, seed, adjoint, bar}.measure(steps, bar_bytes);
+                                        Bytes bar_bytes) {
+  using State = probed_state<Make>;
+  if constexpr (!check_device_sweep<State, typename Runtime::stream, Step, Start, no_plan, Seed, Adjoint, Bar>())
+    return {};
+  else {
+    constexpr bool told = shows_bytes<Bar> || std::is_same_v<Bytes, wide>;
+    static_assert(
+        told,
+        "cairn: device_probe cannot determine how many bytes of device memory this adjoint holds; give its type a "
+        "member visit_buffers(f), specialise cairn::state_traits with visit_buffers(x, f), or give device_probe these "
+        "bytes after bar");
+    if constexpr (!told) return {};
+    else {
+      check_steps("cairn::device_probe", steps);
+      using measurement = device_measurement<Clock, Runtime, State, Step, Start, Seed, Adjoint, Bar>;
+      return measurement{runtime, stream, make, step, start, seed, adjoint, bar}.measure(steps, bar_bytes);
+    }
+  }
 }
-template <class Make> using probed_state = std::remove_cvref_t<decltype(std::declval<Make&>()())>;
 
 }  // namespace detail
 
@@ -208,21 +221,7 @@ template <class Clock = std::chrono::steady_clock, device_runtime Runtime, class
           class Seed, class Adjoint, class Bar>
 [[nodiscard]] workload device_probe(Runtime& runtime, typename Runtime::stream stream, Make&& make, Step&& step,
                                     Start&& start, step_index steps, Seed&& seed, Adjoint&& adjoint, Bar& bar) {
-  if constexpr (!detail::check_device_sweep<detail::probed_state<Make>, typename Runtime::stream,
-                                            std::remove_reference_t<Step>, std::remove_reference_t<Start>,
-                                            detail::no_plan, std::remove_reference_t<Seed>,
-                                            std::remove_reference_t<Adjoint>, Bar>())
-    return {};
-  else {
-    constexpr bool told = detail::shows_bytes<Bar>;
-    static_assert(
-        told,
-        "cairn: device_probe cannot determine how many bytes of device memory this adjoint holds; give its type a "
-        "member visit_buffers(f), specialise cairn::state_traits with visit_buffers(x, f), or give device_probe these "
-        "bytes after bar");
-    if constexpr (!told) return {};
-    else return detail::probed_on_device<Clock>(runtime, stream, make, step, start, steps, seed, adjoint, bar, {});
-  }
+  return detail::probed_on_device<Clock>(runtime, stream, make, step, start, steps, seed, adjoint, bar, std::nullopt);
 }
 /// The same for an adjoint of any type.   \param bar_bytes  bytes of device memory that `bar` holds
 template <class Clock = std::chrono::steady_clock, device_runtime Runtime, class Make, class Step, class Start,
@@ -230,12 +229,7 @@ template <class Clock = std::chrono::steady_clock, device_runtime Runtime, class
 [[nodiscard]] workload device_probe(Runtime& runtime, typename Runtime::stream stream, Make&& make, Step&& step,
                                     Start&& start, step_index steps, Seed&& seed, Adjoint&& adjoint, Bar& bar,
                                     wide bar_bytes) {
-  if constexpr (!detail::check_device_sweep<detail::probed_state<Make>, typename Runtime::stream,
-                                            std::remove_reference_t<Step>, std::remove_reference_t<Start>,
-                                            detail::no_plan, std::remove_reference_t<Seed>,
-                                            std::remove_reference_t<Adjoint>, Bar>())
-    return {};
-  else return detail::probed_on_device<Clock>(runtime, stream, make, step, start, steps, seed, adjoint, bar, bar_bytes);
+  return detail::probed_on_device<Clock>(runtime, stream, make, step, start, steps, seed, adjoint, bar, bar_bytes);
 }
 /// The same for a loop with parameters, given as to `device_sweep::gradient`; leaves zeros in dp.
 template <class Clock = std::chrono::steady_clock, device_runtime Runtime, class Make, class Step, class Start,

@@ -11,7 +11,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
-#include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -27,12 +26,6 @@
 
 namespace cairn {
 namespace detail {
-
-/// Not a member of the reader, whose function `parse_error` hides the exception of that name.
-[[noreturn]] inline void refuse_chain(char const* who, char const* problem, std::initializer_list<named_value> values,
-                                      char const* advice) {
-  throw parse_error{who, problem, values, advice};
-}
 
 /// A list of numbers of a chain: its name in JSON, and the name of its entries in errors.
 struct chain_member {
@@ -55,47 +48,14 @@ class chain_json_reader : public detail::json_events {
  public:
   /// \param who  what errors begin with, with static storage
   /// \param bare  whether the outermost object may be the chain itself
-  chain_json_reader(char const* who, bool bare) noexcept : who_{who}, bare_{bare} {}
+  chain_json_reader(char const* who, bool bare) noexcept : json_events{who}, bare_{bare} {}
 
-  /// The name of the next member.
-  bool key(json::string_t& name) override {
-    if (ignored_ == 0) key_ = name;
-    return true;
-  }
-  /// \throws parse_error   with the number of the byte
-  bool parse_error(std::size_t position, std::string const&, json::exception const& found) override {
-    if (detail::is_too_large_a_number(found))
-      detail::refuse_chain(who_, "a number that is too large for any type", {{"byte", position}}, "");
-    detail::refuse_chain(who_, "this is not JSON", {{"byte", position}}, "");
-  }
-  /// A text, a number, a boolean or null.
-  bool value(json const& is) override {
-    if (ignored_ > 0) return true;
-    if (list_) {
-      auto& numbers = chain_.*list_->numbers;
-      numbers.push_back(number_of(is, list_->place, numbers.size()));
-    } else if (depth_ == 0 || (depth_ == 1 && key_ == "chain")) {
-      refuse_shape();
-    } else if (!in_chain(depth_)) {
-      outer(key_, is);
-    } else if (key_ == "L") {
-      stages_ = detail::whole_json(is).value_or(-1);
-    } else if (key_ == "self_contained_tape") {
-      if (!is.is_boolean())
-        detail::refuse_chain(who_, "self_contained_tape is neither true nor false", {},
-                             "it says of all tapes that adjoints need nothing beside them");
-      chain_.self_contained_tape = is.get<bool>();
-    } else if (auto const* const known = list_called(key_); known && !is.is_null()) {
-      refuse_list(*known);
-    }
-    return true;
-  }
   /// Returns the chain; call once.   \throws parse_error, invalid_plan, overflow_error   if it is not a valid chain
   [[nodiscard]] chain take() {
     if (!is_given(detail::chain_members[0])) refuse_shape();
     if (stages_ && *stages_ != chain_.stages())
-      detail::refuse_chain(who_, "L is not the number of stages that x has", {{"numbers in x", chain_.x.size()}},
-                           "give one less than x has numbers, or leave L out");
+      refuse("L is not the number of stages that x has", {{"numbers in x", chain_.x.size()}},
+             "give one less than x has numbers, or leave L out");
     detail::check_chain(chain_, who_);
     return std::move(chain_);
   }
@@ -117,15 +77,26 @@ class chain_json_reader : public detail::json_events {
     return (given_ >> (&list - detail::chain_members) & 1u) != 0;
   }
 
-  bool close() noexcept override {
-    if (ignored_ == depth_) ignored_ = 0;
-    else if (ignored_ == 0) list_ = nullptr;
-    --depth_;
-    return true;
+  void value(json const& is) override {
+    if (list_) {
+      auto& numbers = chain_.*list_->numbers;
+      numbers.push_back(number_of(is, list_->place, numbers.size()));
+    } else if (depth_ == 0 || (depth_ == 1 && key_ == "chain")) {
+      refuse_shape();
+    } else if (!in_chain(depth_)) {
+      outer(key_, is);
+    } else if (key_ == "L") {
+      stages_ = detail::whole_json(is).value_or(-1);
+    } else if (key_ == "self_contained_tape") {
+      if (!is.is_boolean())
+        refuse("self_contained_tape is neither true nor false", {},
+               "it says of all tapes that adjoints need nothing beside them");
+      chain_.self_contained_tape = is.get<bool>();
+    } else if (auto const* const known = list_called(key_); known && !is.is_null()) {
+      refuse_list(*known);
+    }
   }
-  bool open(json const& empty) override {
-    ++depth_;
-    if (ignored_ > 0) return true;
+  void open(json const& empty) override {
     if (list_) refuse_entry(list_->place, (chain_.*list_->numbers).size());
     if (depth_ == 1) {
       if (!empty.is_object()) refuse_shape();
@@ -135,55 +106,50 @@ class chain_json_reader : public detail::json_events {
       chain_ = {}, given_ = 0, stages_.reset();
     } else if (!in_chain(depth_ - 1)) {
       outer(key_, empty);
-      ignored_ = depth_;
+      ignore();
     } else if (auto const* const known = list_called(key_)) {
       if (!empty.is_array()) refuse_list(*known);
       if (is_given(*known))
-        detail::refuse_chain(who_, "a list of this chain is given twice",
-                             {{known->place, (chain_.*known->numbers).size()}}, "give it once; u is uf, and v is ub");
+        refuse("a list of this chain is given twice", {{known->place, (chain_.*known->numbers).size()}},
+               "give it once; u is uf, and v is ub");
       given_ |= 1u << (known - detail::chain_members);
       list_ = known;
     } else {
       if (key_ == "L") stages_ = -1;
-      ignored_ = depth_;
+      ignore();
     }
-    return true;
   }
+  void close() override { list_ = nullptr; }
   [[nodiscard]] std::int64_t number_of(json const& is, char const* place, std::size_t position) const {
     if (auto const number = detail::whole_json_or_digits(is)) return *number;
     if (is.is_number_unsigned() || (is.is_number_float() && is.get<double>() >= 0x1p63))
-      detail::refuse_chain(who_, "a number of this chain is larger than 2^63-1", {{place, position}},
-                           "give sizes in KiB, or times in a larger unit");
+      refuse("a number of this chain is larger than 2^63-1", {{place, position}},
+             "give sizes in KiB, or times in a larger unit");
     if (is.is_number_integer())
-      detail::refuse_chain(who_, "a number of this chain is negative",
-                           {{place, position}, {"value", is.get<std::int64_t>()}}, "sizes and times are 0 or more");
+      refuse("a number of this chain is negative", {{place, position}, {"value", is.get<std::int64_t>()}},
+             "sizes and times are 0 or more");
     if (is.is_number_float())
-      detail::refuse_chain(who_, "a number of this chain is not written as a whole one", {{place, position}},
-                           "give whole bytes, and times in a unit that makes them whole");
+      refuse("a number of this chain is not written as a whole one", {{place, position}},
+             "give whole bytes, and times in a unit that makes them whole");
     refuse_entry(place, position);
   }
   [[noreturn]] void refuse_entry(char const* place, std::size_t position) const {
-    detail::refuse_chain(who_, "an entry of this chain is not a number", {{place, position}},
-                         "lists of a chain hold numbers");
+    refuse("an entry of this chain is not a number", {{place, position}}, "lists of a chain hold numbers");
   }
   [[noreturn]] void refuse_list(detail::chain_member const& list) const {
-    detail::refuse_chain(who_, "a member of this chain is not a list of numbers", {{list.place, 0}},
-                         "x, g, s, f, b, uf and ub are lists, as in \"x\": [8, 8, 8]");
+    refuse("a member of this chain is not a list of numbers", {{list.place, 0}},
+           "x, g, s, f, b, uf and ub are lists, as in \"x\": [8, 8, 8]");
   }
   [[noreturn]] void refuse_shape() const {
-    detail::refuse_chain(who_, "this is not a chain", {},
-                         "give an object with lists x, s and uf, or one whose member chain is that, once");
+    refuse("this is not a chain", {},
+           "give an object with lists x, s and uf, or one whose member chain is that, once");
   }
 
-  char const* who_;
   bool bare_;
   bool nested_ = false;  ///< the chain is the member `chain`
-  int depth_ = 0;        ///< open containers
-  int ignored_ = 0;      ///< containers that were open when an ignored one began; 0 outside ignored ones
   detail::chain_member const* list_ = nullptr;
   unsigned given_ = 0;  ///< bit k is set if detail::chain_members[k] was present
   std::optional<std::int64_t> stages_;  ///< from `L`; -1 if it is not a valid number of stages
-  std::string key_;
   chain chain_;
 };
 
@@ -201,29 +167,7 @@ class chain_json_reader : public detail::json_events {
 ///   invalid numbers of a chain, such as lists of different lengths
 [[nodiscard]] inline chain chain_from_json(nlohmann::json const& object) {
   chain_json_reader events{"cairn::chain_from_json", true};
-  auto const& work = object.is_object() && object.contains("chain") ? object["chain"] : object;
-  if (!work.is_object()) events.value(nullptr);
-  events.start_object(0);
-  for (auto const& [name, member] : work.items()) {
-    auto called = name;
-    events.key(called);
-    if (!member.is_structured()) {
-      events.value(member);
-      continue;
-    }
-    if (member.is_object()) {
-      events.start_object(0);
-      events.end_object();
-      continue;
-    }
-    events.start_array(0);
-    for (auto const& entry : member) {
-      if (entry.is_structured()) events.start_array(0), events.end_array();
-      else events.value(entry);
-    }
-    events.end_array();
-  }
-  events.end_object();
+  events.read_tree(object);
   return events.take();
 }
 
@@ -232,7 +176,7 @@ class chain_json_reader : public detail::json_events {
 ///   overflow_error   for invalid numbers of a chain
 [[nodiscard]] inline chain read_chain_json(std::string_view text) {
   chain_json_reader events{"cairn::read_chain_json", true};
-  nlohmann::json::sax_parse(text, &events);
+  events.read(text);
   return events.take();
 }
 

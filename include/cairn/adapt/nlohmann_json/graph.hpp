@@ -44,159 +44,64 @@ inline constexpr graph_number graph_numbers[]{{"bytes", &graph_operation::bytes}
 inline constexpr std::pair<char const*, std::vector<step_index> graph_operation::*> listed_states_of[] = {
     {"states_changed", &graph_operation::states_changed}, {"states_read", &graph_operation::states_read}};
 
-/// Reads a graph from a JSON tree.
-class graph_reader {
- public:
-  using json = nlohmann::json;
-  explicit graph_reader(char const* who) noexcept : who_{who} {}
-
-  [[nodiscard]] operation_graph read(json const& object) const {
-    json const& from = object.is_object() && object.contains("graph") ? object["graph"] : object;
-    if (!from.is_object() || !from.contains("operations") || !from["operations"].is_array()) refuse_shape();
-    operation_graph graph;
-    for (json const& one : from["operations"]) graph.operations.push_back(operation(one, graph.operations.size()));
-    finish(graph, from);
-    return graph;
-  }
-  /// Reads what stands beside the operations, and checks the graph.
-  void finish(operation_graph& graph, json const& from) const {
-    if (from.contains("outputs")) graph.outputs = numbers(from["outputs"], graph.operations.size());
-    for (auto const& [name, number] :
-         {std::pair{"loss_time", &graph.loss_time}, std::pair{"loss_work", &graph.loss_work}})
-      if (from.contains(name)) *number = number_of(from[name], graph.operations.size());
-    check_graph(graph, who_);
-  }
-  [[noreturn]] void refuse(char const* problem, std::initializer_list<named_value> values, char const* advice) const {
-    throw parse_error{who_, problem, values, advice};
-  }
-  [[noreturn]] void refuse_shape() const {
-    refuse("this is not a graph", {}, "give an object with a list operations, or one whose member graph is that");
-  }
-  [[nodiscard]] graph_operation operation(json const& from, std::size_t v) const {
-    if (!from.is_object())
-      refuse("an operation of this graph is not an object",
-             {{"operation", v}}, "write {\"inputs\": [0], \"bytes\": 8}");
-    graph_operation made;
-    if (from.contains("inputs")) made.inputs = numbers(from["inputs"], v);
-    for (auto const& [name, number] : graph_numbers)
-      if (from.contains(name)) made.*number = number_of(from[name], v);
-    if (from.contains("adjoint_needs_inputs"))
-      made.adjoint_needs_inputs = needed(from["adjoint_needs_inputs"], made, v);
-    for (auto const& [name, states] : listed_states_of)
-      if (from.contains(name)) made.*states = numbers(from[name], v);
-    if (from.contains("adjoint_needs_output")) made.adjoint_needs_output = flag(from["adjoint_needs_output"], v);
-    return made;
-  }
-
- private:
-  [[nodiscard]] needed_inputs needed(json const& from, graph_operation const& of, std::size_t v) const {
-    if (!from.is_array()) return flag(from, v);
-    if (from.size() != of.inputs.size())
-      refuse("an adjoint has flags for a different number of inputs",
-             {{"operation", v}, {"flags", from.size()}, {"inputs", of.inputs.size()}},
-             "give adjoint_needs_inputs one flag for each input, or one for all");
-    std::vector<bool> each;
-    for (json const& one : from) each.push_back(flag(one, v));
-    return needed_inputs(std::move(each));
-  }
-  [[nodiscard]] bool flag(json const& is, std::size_t v) const {
-    if (!is.is_boolean())
-      refuse("what an adjoint of this graph needs is neither true nor false", {{"operation", v}},
-             "adjoint_needs_output is true or false, adjoint_needs_inputs one of these or a list of them");
-    return is.get<bool>();
-  }
-  [[nodiscard]] std::vector<step_index> numbers(json const& list, std::size_t v) const {
-    if (!list.is_array())
-      refuse("inputs, outputs or states of this graph are not a list", {{"operation", v}},
-             "write a list, as in [0, 1]");
-    std::vector<step_index> made;
-    for (json const& one : list) made.push_back(number_of(one, v));
-    return made;
-  }
-  [[nodiscard]] std::int64_t number_of(json const& is, std::size_t v) const {
-    if (auto const number = whole_json_or_digits(is)) return *number;
-    refuse("a number of this graph is not a whole one from 0 to 2^63-1", {{"operation", v}},
-           "give whole bytes, and times in a unit that makes them whole");
-  }
-
-  char const* who_;
-};
-
 /// Reads a graph from the events of a JSON reader: only the operation that is being read is ever a tree, and of that
 /// only the members that are known.
 class graph_events final : public json_events {
  public:
-  explicit graph_events(char const* who) noexcept : reader_{who} {}
+  explicit graph_events(char const* who) noexcept : json_events{who} {}
 
-  bool key(json::string_t& name) override {
-    if (ignored_ == 0) key_ = name;
-    return true;
-  }
-  bool parse_error(std::size_t position, std::string const&, json::exception const& found) override {
-    reader_.refuse(is_too_large_a_number(found) ? "a number that is too large for any type" : "this is not JSON",
-                   {{"byte", position}}, "");
-  }
   /// The graph, checked; call once.
   [[nodiscard]] operation_graph take() {
-    if (!listed_) reader_.refuse_shape();
-    reader_.finish(graph_, beside_);
+    if (!listed_) refuse_shape();
+    if (beside_.contains("outputs")) graph_.outputs = numbers(beside_["outputs"]);
+    for (auto const& [name, number] :
+         {std::pair{"loss_time", &graph_.loss_time}, std::pair{"loss_work", &graph_.loss_work}})
+      if (beside_.contains(name)) *number = number_of(beside_[name]);
+    check_graph(graph_, who_);
     return std::move(graph_);
   }
 
  private:
-  bool value(json const& is) override {
-    if (ignored_ > 0) return true;
-    if (depth_ == 0 || (depth_ == 1 && key_ == "graph")) reader_.refuse_shape();
-    if (depth_ < graph_depth_) return true;  // beside the member `graph`
+  void value(json const& is) override {
+    if (depth_ == 0 || (depth_ == 1 && key_ == "graph")) refuse_shape();
+    if (depth_ < graph_depth_) return;  // beside the member `graph`
     if (list_) list_->push_back(is);
-    else if (is_operations()) reader_.refuse_shape();
-    else if (depth_ == graph_depth_ + 1) (void)reader_.operation(is, graph_.operations.size());  // not an object
-    else if (is_known()) put(is);
-    return true;
+    else if (is_operations(depth_)) refuse_shape();
+    else if (depth_ == graph_depth_ + 1) refuse_operation();
+    else if (is_known(depth_)) put(is, depth_);
   }
-  bool open(json const& empty) override {
-    ++depth_;
-    if (ignored_ > 0) return true;
+  void open(json const& empty) override {
     bool const outermost = depth_ == 1, nested = depth_ == 2 && key_ == "graph";
     if (outermost || nested) {
-      if (!empty.is_object() || (nested && graph_depth_ == 2)) reader_.refuse_shape();
+      if (!empty.is_object() || (nested && graph_depth_ == 2)) refuse_shape();
       graph_depth_ = depth_;
       graph_ = {}, beside_ = json::object(), listed_ = false;
     } else if (depth_ <= graph_depth_) {
-      ignored_ = depth_;
+      ignore();
     } else if (list_) {
       list_->push_back(empty);
-      ignored_ = depth_;
+      ignore();
     } else if (depth_ == graph_depth_ + 2) {
-      if (!empty.is_object()) (void)reader_.operation(empty, graph_.operations.size());
+      if (!empty.is_object()) refuse_operation();
       operation_ = json::object();
-    } else if (--depth_; is_operations()) {
-      ++depth_;
-      if (!empty.is_array()) reader_.refuse_shape();
+    } else if (is_operations(depth_ - 1)) {
+      if (!empty.is_array()) refuse_shape();
       if (std::exchange(listed_, true)) refuse_twice();
     } else {
-      bool const known = is_known();
-      json* const member = known ? &put(empty) : nullptr;
-      ++depth_;
-      if (known && empty.is_array()) list_ = member;
-      else ignored_ = depth_;
+      json* const member = is_known(depth_ - 1) ? &put(empty, depth_ - 1) : nullptr;
+      if (member && empty.is_array()) list_ = member;
+      else ignore();
     }
-    return true;
   }
-  bool close() override {
-    if (ignored_ == depth_) ignored_ = 0;
-    else if (ignored_ > 0) {
-    } else if (list_) list_ = nullptr;
-    else if (depth_ == graph_depth_ + 2)
-      graph_.operations.push_back(reader_.operation(operation_, graph_.operations.size()));
-    --depth_;
-    return true;
+  void close() override {
+    if (list_) list_ = nullptr;
+    else if (depth_ == graph_depth_ + 2) graph_.operations.push_back(operation());
   }
 
-  [[nodiscard]] bool is_operations() const { return depth_ == graph_depth_ && key_ == "operations"; }
-  /// Whether the value that follows `key_` is a member that is read.
-  [[nodiscard]] bool is_known() const {
-    if (depth_ == graph_depth_) return key_ == "outputs" || key_ == "loss_time" || key_ == "loss_work";
+  [[nodiscard]] bool is_operations(int depth) const { return depth == graph_depth_ && key_ == "operations"; }
+  /// Whether the value that follows `key_` inside that many containers is a member that is read.
+  [[nodiscard]] bool is_known(int depth) const {
+    if (depth == graph_depth_) return key_ == "outputs" || key_ == "loss_time" || key_ == "loss_work";
     if (key_ == "inputs" || key_ == "adjoint_needs_inputs" || key_ == "adjoint_needs_output") return true;
     for (auto const& [name, number] : graph_numbers)
       if (key_ == name) return true;
@@ -204,47 +109,96 @@ class graph_events final : public json_events {
       if (key_ == name) return true;
     return false;
   }
-  json& put(json const& is) {
-    auto const [at, is_new] = (depth_ == graph_depth_ ? beside_ : operation_).emplace(key_, is);
+  json& put(json const& is, int depth) {
+    auto const [at, is_new] = (depth == graph_depth_ ? beside_ : operation_).emplace(key_, is);
     if (!is_new) refuse_twice();
     return *at;
   }
-  [[noreturn]] void refuse_twice() const {
-    reader_.refuse("a member of this graph is given twice", {{"operation", graph_.operations.size()}}, "give it once");
+
+  [[nodiscard]] graph_operation operation() const {
+    json const& from = operation_;
+    graph_operation made;
+    if (from.contains("inputs")) made.inputs = numbers(from["inputs"]);
+    for (auto const& [name, number] : graph_numbers)
+      if (from.contains(name)) made.*number = number_of(from[name]);
+    if (from.contains("adjoint_needs_inputs")) made.adjoint_needs_inputs = needed(from["adjoint_needs_inputs"], made);
+    for (auto const& [name, states] : listed_states_of)
+      if (from.contains(name)) made.*states = numbers(from[name]);
+    if (from.contains("adjoint_needs_output")) made.adjoint_needs_output = flag(from["adjoint_needs_output"]);
+    return made;
+  }
+  [[nodiscard]] needed_inputs needed(json const& from, graph_operation const& of) const {
+    if (!from.is_array()) return flag(from);
+    if (from.size() != of.inputs.size())
+      refuse("an adjoint has flags for a different number of inputs",
+             {here(), {"flags", from.size()}, {"inputs", of.inputs.size()}},
+             "give adjoint_needs_inputs one flag for each input, or one for all");
+    std::vector<bool> each;
+    for (json const& one : from) each.push_back(flag(one));
+    return needed_inputs(std::move(each));
+  }
+  [[nodiscard]] bool flag(json const& is) const {
+    if (!is.is_boolean())
+      refuse("what an adjoint of this graph needs is neither true nor false", {here()},
+             "adjoint_needs_output is true or false, adjoint_needs_inputs one of these or a list of them");
+    return is.get<bool>();
+  }
+  [[nodiscard]] std::vector<step_index> numbers(json const& list) const {
+    if (!list.is_array())
+      refuse("inputs, outputs or states of this graph are not a list", {here()}, "write a list, as in [0, 1]");
+    std::vector<step_index> made;
+    for (json const& one : list) made.push_back(number_of(one));
+    return made;
+  }
+  [[nodiscard]] std::int64_t number_of(json const& is) const {
+    if (auto const number = whole_json_or_digits(is)) return *number;
+    refuse("a number of this graph is not a whole one from 0 to 2^63-1", {here()},
+           "give whole bytes, and times in a unit that makes them whole");
   }
 
-  graph_reader reader_;
-  int depth_ = 0;        ///< open containers
-  int graph_depth_ = 0;  ///< of these around the members of the graph, its own included
-  int ignored_ = 0;      ///< containers that were open when an ignored one began; 0 outside ignored ones
+  /// The operation that is being read; their number beside them.
+  [[nodiscard]] named_value here() const { return {"operation", graph_.operations.size()}; }
+  [[noreturn]] void refuse_shape() const {
+    refuse("this is not a graph", {}, "give an object with a list operations, or one whose member graph is that");
+  }
+  [[noreturn]] void refuse_operation() const {
+    refuse("an operation of this graph is not an object", {here()}, "write {\"inputs\": [0], \"bytes\": 8}");
+  }
+  [[noreturn]] void refuse_twice() const {
+    refuse("a member of this graph is given twice", {here()}, "give it once");
+  }
+
+  int graph_depth_ = 0;  ///< open containers around the members of the graph, its own included
   bool listed_ = false;  ///< the operations were there
   json* list_ = nullptr; ///< the list that is being read, but not that of the operations
   json operation_, beside_;
-  json::string_t key_;
   operation_graph graph_;
 };
 
 /// Reads the member `plan` of the outermost object.
 class graph_plan_events final : public json_events {
  public:
-  std::optional<std::string> plan;
+  graph_plan_events() noexcept : json_events{"cairn::read_graph_plan_json"} {}
 
-  bool key(json::string_t& name) override {
-    if (depth_ == 1) is_plan_ = name == "plan";
-    return true;
+  [[nodiscard]] std::string take() {
+    if (!plan_) refuse_shape();
+    return std::move(*plan_);
   }
-  bool parse_error(std::size_t, std::string const&, json::exception const&) override { return false; }
 
  private:
-  bool value(json const& is) override {
-    if (depth_ == 1 && is_plan_ && is.is_string()) plan = is.get<std::string>();
-    return true;
+  void value(json const& is) override {
+    if (depth_ == 0) refuse_shape();
+    if (key_ == "plan" && is.is_string()) plan_ = is.get<std::string>();
   }
-  bool open(json const& empty) override { return ++depth_ > 1 || empty.is_object(); }
-  bool close() override { return --depth_ >= 0; }
+  void open(json const& empty) override {
+    if (depth_ > 1) ignore();
+    else if (!empty.is_object()) refuse_shape();
+  }
+  [[noreturn]] void refuse_shape() const {
+    refuse("this is not a plan for a graph", {}, "give an object whose member plan is a line of words");
+  }
 
-  int depth_ = 0;
-  bool is_plan_ = false;
+  std::optional<std::string> plan_;
 };
 
 }  // namespace detail
@@ -278,13 +232,15 @@ class graph_plan_events final : public json_events {
 /// The graph in a JSON object, checked.
 /// \throws parse_error   with the operation   \throws invalid_plan, overflow_error   for an invalid graph
 [[nodiscard]] inline operation_graph graph_from_json(nlohmann::json const& object) {
-  return detail::graph_reader{"cairn::graph_from_json"}.read(object);
+  detail::graph_events events{"cairn::graph_from_json"};
+  events.read_tree(object);
+  return events.take();
 }
 /// The graph in a JSON text, checked; no tree is built, so that memory is that of the graph.   \throws parse_error,
 /// invalid_plan, overflow_error   as `graph_from_json`
 [[nodiscard]] inline operation_graph read_graph_json(std::string_view text) {
   detail::graph_events events{"cairn::read_graph_json"};
-  nlohmann::json::sax_parse(text, &events);
+  events.read(text);
   return events.take();
 }
 
@@ -305,10 +261,8 @@ class graph_plan_events final : public json_events {
 /// \throws parse_error   if there is none, and as `read_graph_words`
 [[nodiscard]] inline std::vector<action> read_graph_plan_json(std::string_view text) {
   detail::graph_plan_events events;
-  if (!nlohmann::json::sax_parse(text, &events) || !events.plan)
-    throw parse_error{"cairn::read_graph_plan_json", "this is not a plan for a graph", {},
-                      "give an object whose member plan is a line of words"};
-  return read_graph_words(*events.plan);
+  events.read(text);
+  return read_graph_words(events.take());
 }
 
 }  // namespace cairn

@@ -31,10 +31,6 @@ namespace cairn {
 /// \param beside  bytes that are added to each peak, such as those of state 0
 [[nodiscard]] CAIRN_DECL std::string chain_pareto_text(std::span<chain_plan const> front, std::int64_t beside = 0);
 
-/// One line per plan: peak, budget, makespan, extra_forward, lower_bound_time, bound_time, bound, gap, planner,
-/// left_out. Exact numbers; state 0 is not counted.
-[[nodiscard]] CAIRN_DECL std::string chain_pareto_csv(std::span<chain_plan const> front);
-
 /// Why no plan fits a budget: the least feasible budget, and the stage that needs the most at once.
 /// \param work  the chain   \param beside  bytes that are added to the budget and to the least one, such as those of
 ///   state 0

@@ -88,8 +88,9 @@ inline constexpr bool numbers_on_device = on_device<T>() && !numbered<T>;
 ///   vary or the adjoint is too tiny; and what user code throws
 /// \ingroup start
 template <class Step, class Adjoint, class X0, class Seed>
+  requires(!std::is_same_v<std::remove_cvref_t<Seed>, check_options>)
 [[nodiscard]] adjoint_report check_adjoint(Step&& step, Adjoint&& adjoint, X0 const& x0, step_index n, Seed&& seed,
-                                           check_options const& options) {
+                                           check_options const& options = {}) {
   using State = typename detail::state_within<X0>::type;
   using StepF = std::remove_reference_t<decltype(detail::step_within(step))>;
   using AdjointF = std::remove_reference_t<Adjoint>;
@@ -143,13 +144,6 @@ template <class Step, class Adjoint, class X0>
                                            check_options const& options = {}) {
   return check_adjoint(std::forward<Step>(step), std::forward<Adjoint>(adjoint), x0, n, detail::state_is_bar{},
                        options);
-}
-/// The same with `check_options{}`.
-template <class Step, class Adjoint, class X0, class Seed>
-  requires(!std::is_same_v<std::remove_cvref_t<Seed>, check_options>)
-[[nodiscard]] adjoint_report check_adjoint(Step&& step, Adjoint&& adjoint, X0 const& x0, step_index n, Seed&& seed) {
-    return check_adjoint(std::forward<Step>(step), std::forward<Adjoint>(adjoint), x0, n, std::forward<Seed>(seed),
-                         check_options{});
 }
 
 }  // namespace cairn

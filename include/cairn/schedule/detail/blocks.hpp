@@ -1,12 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file blocks.hpp  A loop divided into blocks: their lengths, and how many states the uniform walk over them keeps.
+#include <cstdint>
 #include <cairn/core/action.hpp>
 #include <cairn/core/detail/lesser.hpp>
+#include <cairn/core/wide.hpp>
 #include <cairn/schedule/detail/leaves_in.hpp>
-#include <cairn/schedule/detail/square_root.hpp>
 
 namespace cairn::detail {
+
+/// floor(sqrt(x)), one binary digit at a time.
+[[nodiscard]] constexpr std::uint64_t floor_sqrt(wide x) noexcept {
+  wide root = 0;
+  for (wide digit = wide{1} << 126; digit != 0; digit >>= 2) {
+    bool const fits = x >= root + digit;
+    if (fits) x -= root + digit;
+    root = (root >> 1) + (fits ? digit : 0);
+  }
+  return std::uint64_t(root);
+}
+
+/// ceil(sqrt(x)). \pre x <= (2^64-1)^2
+[[nodiscard]] constexpr std::uint64_t ceil_sqrt(wide x) noexcept {
+  std::uint64_t const root = floor_sqrt(x);
+  return wide(root) * root < x ? root + 1 : root;
+}
 
 /// `front` blocks of `front_length` steps, then blocks of `back_length` steps. A loop of no steps is one empty block.
 struct block_layout {

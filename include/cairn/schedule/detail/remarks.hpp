@@ -1,10 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// \file remarks.hpp  A remark on numbers of a valid plan that are most likely a mistake.
+/// \file remarks.hpp  What a plan says of its numbers: a refusal, or a remark on those that are likely a mistake.
 #include <cairn/core/action.hpp>
 #include <cairn/core/detail/lesser.hpp>
+#include <cairn/core/error.hpp>
 
 namespace cairn::detail {
+
+/// \param who  the public name that is given the steps   \throws invalid_plan   for a negative number of them
+constexpr void check_steps(char const* who, step_index steps) {
+  if (steps < 0)
+    throw invalid_plan{who, "a loop cannot have a negative number of steps", {{"steps", steps}}, "give 0 or more"};
+}
 
 /// A remark and not an error: a program that shortens its loop must not fail because some slots no longer help.
 [[nodiscard]] constexpr char const* remark_on_slots(step_index steps, slot_index slots) noexcept {

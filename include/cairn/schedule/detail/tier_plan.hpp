@@ -3,9 +3,11 @@
 /// \file tier_plan.hpp  What `hrevolve`, `multistage` and `disk_revolve` have in common.
 #include <utility>
 #include <cairn/core/action.hpp>
+#include <cairn/core/error.hpp>
 #include <cairn/schedule/detail/shared.hpp>
 #include <cairn/schedule/detail/tier_cursor.hpp>
 #include <cairn/schedule/detail/tier_table.hpp>
+#include <cairn/schedule/storage_tier.hpp>
 
 namespace cairn::detail {
 
@@ -32,6 +34,36 @@ class tier_plan {
  private:
   shared<shared_tier_table> table_;
   cursor start_;
+};
+
+/// The table of a plan whose steps, saves and loads have costs.
+struct costed_table {
+  tier_table table;
+  double cost = 0, turns = 0;  ///< without turns, and of turns
+
+  /// \throws overflow_error   if the cost exceeds a double
+  void add_turns(char const* who, step_index steps, double turn_cost) {
+    turns = double(steps) * turn_cost;
+    if (!is_cost(cost + turns))
+      throw overflow_error{who, "the cost of this plan is too large for a double", {{"steps", steps}},
+                           "give the costs in a larger unit"};
+  }
+};
+
+/// A plan over several tiers with costs.
+class costed_tier_plan : public tier_plan {
+ public:
+  /// The cost of a sweep: the sum over advances, saves and loads, and turns.
+  [[nodiscard]] double cost() const noexcept { return cost_ + turns_; }
+  /// The cost without turns, as many papers count.
+  [[nodiscard]] double cost_without_turns() const noexcept { return cost_; }
+
+ protected:
+  explicit costed_tier_plan(costed_table&& of)
+      : tier_plan{std::move(of.table)}, cost_{of.cost}, turns_{of.turns} {}
+
+ private:
+  double cost_, turns_;
 };
 
 }  // namespace cairn::detail

@@ -9,6 +9,7 @@
 #include <cairn/core/detail/lesser.hpp>
 #include <cairn/core/detail/table.hpp>
 #include <cairn/core/error.hpp>
+#include <cairn/schedule/detail/remarks.hpp>
 #include <cairn/schedule/detail/unit_table.hpp>
 #include <cairn/schedule/revolve.hpp>
 #include <cairn/schedule/walked_counts.hpp>
@@ -232,8 +233,7 @@ class unit_plan {
  private:
   [[nodiscard]] static step_index checked(char const* who, step_index steps, slot_index units,
                                           unit_rules const& rules) {
-    if (steps < 0)
-      throw invalid_plan{who, "a loop cannot have a negative number of steps", {{"steps", steps}}, "give 0 or more"};
+    check_steps(who, steps);
     if (rules.tape_units < 1)
       throw invalid_plan{who, "a tape takes 1 unit or more", {{"tape units", rules.tape_units}}, "give 1 or more"};
     slot_index const least = rules.holds_initial || steps < 2 ? 0 : 1;

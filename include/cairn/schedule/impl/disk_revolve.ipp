@@ -13,18 +13,17 @@
 
 namespace cairn {
 
-CAIRN_DECL disk_revolve::parts disk_revolve::made(step_index steps, slot_index ram,
-                                                  disk_revolve_options const& options) {
-  if (steps < 0)
-    throw invalid_plan{who, "a loop cannot have a negative number of steps", {{"steps", steps}}, "give 0 or more"};
+CAIRN_DECL detail::costed_table disk_revolve::made(step_index steps, slot_index ram,
+                                                   disk_revolve_options const& options) {
+  detail::check_steps(who, steps);
   if (ram < 0)
     throw invalid_plan{who, "a tier cannot have a negative number of slots", {{"ram slots", ram}}, "give 0 or more"};
   for (double const cost : {options.disk_write, options.disk_read, options.advance_cost, options.turn_cost})
-    if (!detail::is_cost(cost)) throw invalid_plan{who, "a cost is a finite number that is not negative", {}, ""};
+    detail::check_cost(who, cost);
   ram = useful_slots(steps, ram);
   bool const chosen = ram < steps - 1;
   detail::check_choices(who, steps, chosen ? 1 : 0, chosen ? work : 0, options.most_table_bytes);
-  parts all;
+  detail::costed_table all;
   auto& table = all.table;
   table.steps = steps;
   if (ram > 0) table.level[table.levels++] = {ram, 0, tier::memory, detail::level_kind::binomial, 0, 0};
@@ -37,10 +36,7 @@ CAIRN_DECL disk_revolve::parts disk_revolve::made(step_index steps, slot_index r
     all.cost = double(steps - 1) * options.advance_cost;
   }
   table.most_states = useful_slots(steps, ram + disk);
-  all.turns = double(steps) * options.turn_cost;
-  if (!detail::is_cost(all.cost + all.turns))
-    throw overflow_error{
-        who, "the cost of this plan is too large for a double", {{"steps", steps}}, "give the costs in a larger unit"};
+  all.add_turns(who, steps, options.turn_cost);
   return all;
 }
 

@@ -3,8 +3,8 @@
 #include <cstddef>
 #include <limits>
 #include <utility>
-#include <cairn/core/error.hpp>
 #include <cairn/schedule/detail/hrevolve_table.hpp>
+#include <cairn/schedule/detail/remarks.hpp>
 #include <cairn/schedule/detail/table_limit.hpp>
 #include <cairn/schedule/detail/tier_table.hpp>
 #include <cairn/schedule/hrevolve.hpp>
@@ -13,10 +13,8 @@ namespace cairn {
 
 CAIRN_DECL hrevolve::parts hrevolve::made(step_index steps, storage_tier const* given, std::size_t count,
                                           hrevolve_options const& options) {
-  if (steps < 0)
-    throw invalid_plan{who, "a loop cannot have a negative number of steps", {{"steps", steps}}, "give 0 or more"};
-  if (!detail::is_cost(options.advance_cost) || !detail::is_cost(options.turn_cost))
-    throw invalid_plan{who, "a cost is a finite number that is not negative", {}, ""};
+  detail::check_steps(who, steps);
+  for (double const cost : {options.advance_cost, options.turn_cost}) detail::check_cost(who, cost);
   detail::tier_set const tiers{who, steps, given, count};
   parts best;
   wide rows = 0, all_rows = 0;
@@ -44,10 +42,7 @@ CAIRN_DECL hrevolve::parts hrevolve::made(step_index steps, storage_tier const* 
     best.cost = cost;
     best.order = order;
   });
-  best.turns = double(steps) * options.turn_cost;
-  if (!detail::is_cost(best.cost + best.turns))
-    throw overflow_error{
-        who, "the cost of this plan is too large for a double", {{"steps", steps}}, "give the costs in a larger unit"};
+  best.add_turns(who, steps, options.turn_cost);
   best.ordered = orders == 1;
   for (std::size_t k = 0; k < count; ++k)
     if (!tiers.is_of_use(k, steps)) best.dropped.at[best.dropped.count++] = k;

@@ -14,8 +14,7 @@ namespace cairn {
 
 CAIRN_DECL detail::tier_table multistage::made(step_index steps, slot_index ram, slot_index disk,
                                                multistage_options const& options) {
-  if (steps < 0)
-    throw invalid_plan{who, "a loop cannot have a negative number of steps", {{"steps", steps}}, "give 0 or more"};
+  detail::check_steps(who, steps);
   if (ram < 0 || disk < 0)
     throw invalid_plan{
         who, "a tier cannot have a negative number of slots",

@@ -7,7 +7,6 @@
 #include <cairn/plan/block/block_planner.hpp>
 #include <cairn/plan/block/block_replay.hpp>
 #include <cairn/plan/block/detail/block_cuts.hpp>
-#include <cairn/plan/block/detail/block_notes.hpp>
 #include <cairn/plan/block/detail/ceil_root.hpp>
 #include <cairn/plan/chain/detail/chain_interpreter.hpp>
 #include <cairn/plan/chain/detail/chain_model.hpp>
@@ -16,6 +15,11 @@
 
 namespace cairn {
 namespace detail {
+
+/// Lets planners write the properties that they know into a plan.
+struct block_notes {
+  [[nodiscard]] static block_meta& of(block_plan& plan) noexcept { return plan.meta_; }
+};
 
 inline void check_block_options(block_options const& options, char const* who) {
   if (options.planner && (options.block_size != 0 || options.balanced || options.levels != 1))

@@ -15,6 +15,7 @@
 #include <cairn/plan/loop/planned.hpp>
 #include <cairn/plan/loop/planning_options.hpp>
 #include <cairn/rules/detail/most_within.hpp>
+#include <cairn/schedule/detail/remarks.hpp>
 #include <cairn/schedule/detail/unit_table.hpp>
 
 namespace cairn::detail {
@@ -22,9 +23,7 @@ namespace cairn::detail {
 [[nodiscard]] constexpr step_index steps_of(workload const& work, char const* who) {
   if (!work.steps)
     throw invalid_plan{who, "the workload does not say how many steps the loop has", {}, "give workload::steps"};
-  if (*work.steps < 0)
-    throw invalid_plan{who, "a loop cannot have a negative number of steps",
-                       {{"steps", *work.steps}}, "give 0 or more"};
+  check_steps(who, *work.steps);
   check_state_bytes(work, who);
   return *work.steps;
 }

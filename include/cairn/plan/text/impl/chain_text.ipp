@@ -10,12 +10,26 @@
 #include <cairn/plan/text/chain_text.hpp>
 #include <cairn/plan/chain/chain_plan.hpp>
 #include <cairn/plan/chain/chain_planner.hpp>
-#include <cairn/plan/text/detail/aligned.hpp>
-#include <cairn/plan/text/detail/plan_words.hpp>
 #include <cairn/plan/text/detail/quantities.hpp>
 #include <cairn/plan/text/figure_text.hpp>
 
 namespace cairn {
+namespace detail {
+
+/// Rows with right-aligned columns; the last column is not aligned.
+[[nodiscard]] inline std::string aligned(std::vector<std::vector<std::string>> const& rows) {
+  std::vector<std::size_t> width(rows.front().size());
+  for (auto const& row : rows)
+    for (std::size_t k = 0; k < row.size(); ++k) width[k] = (std::max)(width[k], row[k].size());
+  std::string text;
+  for (auto const& row : rows) {
+    for (std::size_t k = 0; k + 1 < row.size(); ++k) text += std::string(width[k] - row[k].size(), ' ') + row[k] + "  ";
+    text += row.back() + "\n";
+  }
+  return text;
+}
+
+}  // namespace detail
 
 CAIRN_DECL std::string chain_gap_text(chain_plan const& plan) {
   auto const of = plan.bound_class();
@@ -47,18 +61,6 @@ CAIRN_DECL std::string chain_pareto_text(std::span<chain_plan const> front, std:
          (missing > 0 ? detail::plural(wide(missing), "more budget") + (missing > 1 ? " have" : " has") +
                             " no plan here: the limit of work was passed\n"
                       : "");
-}
-
-CAIRN_DECL std::string chain_pareto_csv(std::span<chain_plan const> front) {
-  std::string text = "peak,budget,makespan,extra_forward,lower_bound_time,bound_time,bound,gap,planner,left_out\n";
-  for (auto const& plan : front) {
-    for (auto const number : {plan.cost.peak, plan.budget, plan.cost.makespan, plan.cost.extra_forward,
-                              plan.proof.lower_bound_time, plan.bound()})
-      text += std::to_string(number) + ",";
-    text += std::string{name_of(plan.bound_class())} + "," + detail::exact_text(plan.gap()) + "," + name_of(plan.by) +
-            "," + std::to_string(plan.left_out) + "\n";
-  }
-  return text;
 }
 
 CAIRN_DECL std::string chain_infeasibility_text(chain_infeasibility const& why, chain const& work,

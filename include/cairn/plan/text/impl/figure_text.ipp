@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <string>
 #include <cairn/core/bytes.hpp>
-#include <cairn/plan/text/detail/plan_words.hpp>
 #include <cairn/plan/text/detail/quantities.hpp>
 #include <cairn/plan/text/figure_text.hpp>
 
