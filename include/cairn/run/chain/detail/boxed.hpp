@@ -26,6 +26,8 @@ class boxed {
     reset();
     at_ = new T(make());
   }
+  /// Takes over an object of `new`; destroys the old one.
+  void hold(T* made) noexcept { delete std::exchange(at_, made); }
   void reset() noexcept { delete std::exchange(at_, nullptr); }
   [[nodiscard]] explicit operator bool() const noexcept { return at_ != nullptr; }
   [[nodiscard]] T& operator*() const noexcept { return *at_; }
