@@ -36,7 +36,7 @@ struct forward_by_plan {
     sweep.begin_again(x0, plan, {plan.steps(), 0, false}, form);
     sweep.bring_live(step);
     turn_only<Step> user{step};
-    sweep.run_rest(step, user, observer);
+    sweep.template run_plan<true>(step, user, observer);
   }
 };
 
