@@ -409,8 +409,7 @@ kind("stages", lambda of: stages(**of),
       "bar const": {"backward": "void backward(double, double const& bar) const { (void)bar; }"},
       "both": {"backward": "double backward(double, double& bar) const { return bar *= 0.9; }"},
       "narrow y": {"backward": "double backward(double, float, double bar) const { return 0.9 * bar; }"},
-      "tuple narrow": {"net": TUPLE, "forward": "double forward(float x) const { return 0.9 * double(x); }"},
-      "any narrow bar": {"net": ANY, "backward": "double backward(double, float bar) const { return 0.9 * double(bar); }"}})
+      "tuple narrow": {"net": TUPLE, "forward": "double forward(float x) const { return 0.9 * double(x); }"}})
 kind("stages that record", lambda of: taped_stages(**of),
      [{}, {"backward": "void backward(double, tape&, double& bar) const { bar *= 0.9; }"}],
      {"narrow x": {"record": RECORD.replace("record(double x)", "record(float x)")},

@@ -232,8 +232,8 @@ class at_every : public detail::summed_terms<detail::term_of<Fn, DF>, detail::ev
   }
   /// Refused: the number of steps comes first.
   at_every(Fn f, step_index)
-    requires(std::is_same_v<DF, no_derivative> && !std::is_arithmetic_v<Fn>)
-      : at_every::summed_terms{{1}, detail::as_term(std::move(f))} {
+    requires std::is_same_v<DF, detail::any_derivative>
+      : at_every::summed_terms{{1}, {std::move(f), {}}} {
     (void)detail::check_k_first<Fn>();
   }
 
@@ -256,7 +256,7 @@ at_every(Fn, DF, step_index) -> at_every<Fn, DF>;
 /// Refused: the number of steps comes first.
 template <class Fn>
   requires(!std::is_arithmetic_v<Fn>)
-at_every(Fn, step_index) -> at_every<Fn>;
+at_every(Fn, step_index) -> at_every<Fn, detail::any_derivative>;
 
 /// The sum of a term over the listed states i, which may include 0 and n; a state listed twice counts twice. Terms as
 /// for `at_end`. \throws invalid_call   for a state below 0
@@ -279,8 +279,8 @@ class at_states : public detail::summed_terms<detail::term_of<Fn, DF>, detail::l
   }
   /// Refused: the states come first.
   at_states(Fn f, std::vector<step_index>)
-    requires std::is_same_v<DF, no_derivative>
-      : at_states::summed_terms{{{}}, detail::as_term(std::move(f))} {
+    requires std::is_same_v<DF, detail::any_derivative>
+      : at_states::summed_terms{{{}}, {std::move(f), {}}} {
     (void)detail::check_states_first<Fn>();
   }
 
@@ -300,7 +300,7 @@ template <class Fn, class DF> at_states(std::vector<step_index>, Fn, DF) -> at_s
 /// Refused: the states come first.
 template <class Fn>
   requires(!std::is_convertible_v<Fn, std::vector<step_index>>)
-at_states(Fn, std::vector<step_index>) -> at_states<Fn>;
+at_states(Fn, std::vector<step_index>) -> at_states<Fn, detail::any_derivative>;
 /// Refused: the states come first.
 template <class Fn, class DF>
   requires(!std::is_convertible_v<Fn, std::vector<step_index>>)

@@ -74,14 +74,6 @@ using plain_stage = stage_context<no_params, no_params, false>;
 /// An argument that may be moved from.
 template <class T> struct moves : argument<T, T&&, fault::narrow> {};
 
-template <class Fn, class Call> inline constexpr bool called_with = false;
-template <class Fn, class... Args>
-inline constexpr bool called_with<Fn, call_with<Args...>> = calls<Fn, typename Args::passed...>;
-struct no_result {};
-template <class Fn, class Call, bool Fits = called_with<Fn, Call>> struct result_with { using type = no_result; };
-template <class Fn, class... Args>
-struct result_with<Fn, call_with<Args...>, true> { using type = call_result<Fn, typename Args::passed...>; };
-
 /// Whether f is called with p: what would cut p to a narrower number, and can be called without, means something else by
 /// that parameter.
 template <class Fn, class With, class Without>

@@ -191,6 +191,11 @@ template <class T>
 using term_for = std::conditional_t<has_add_gradient<T>, term_of_object<T>, term<T, no_derivative>>;
 template <class Fn, class DF> struct term_of_functions { using type = term<Fn, DF>; };
 template <class Fn> struct term_of_functions<Fn, no_derivative> { using type = term_for<Fn>; };
+/// In the place of a derivative that was left out in another order, so that there is one error.
+struct any_derivative {
+  template <class... Args>
+  void operator()(Args&&...) const {}
+};
 /// The term of a function, or of an object with both, and of a derivative if it is given apart.
 template <class Fn, class DF> using term_of = typename term_of_functions<Fn, DF>::type;
 template <class T>

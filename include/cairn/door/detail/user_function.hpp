@@ -100,6 +100,15 @@ template <class Fn, class... Args>
 [[nodiscard]] consteval fault fault_of_call(call_with<Args...>) {
   return argument_faults<Fn, call_with<>, call_with<Args...>>::get();
 }
+/// Whether f can be called with them, and its result.
+template <class Fn, class Call> inline constexpr bool called_with = false;
+template <class Fn, class... Args>
+inline constexpr bool called_with<Fn, call_with<Args...>> = calls<Fn, typename Args::passed...>;
+struct no_result {};
+template <class Fn, class Call, bool Fits = called_with<Fn, Call>> struct result_with { using type = no_result; };
+template <class Fn, class... Args>
+struct result_with<Fn, call_with<Args...>, true> { using type = call_result<Fn, typename Args::passed...>; };
+
 template <class... First, class... Second>
 [[nodiscard]] consteval call_with<First..., Second...> operator+(call_with<First...>, call_with<Second...>) { return {}; }
 /// p and dp of a call, or nothing; the numbers of steps.

@@ -249,8 +249,7 @@ struct loop_reverse {
       if constexpr (reads_index<Reverse, before>) pull_back(reverse, bar, tape, bar, i);
       else pull_back(reverse, bar, tape, bar);
     } else if constexpr (binds_reverse<Reverse, Tape, Bar, Params, DP>) {
-      auto const bound = reverse.template with_params<Tape, Bar>(p, dp);
-      pull_back(bound, bar, tape, bar, i);
+      reverse.back(tape, bar, p, dp, i);
     } else if constexpr (reads_index<Reverse, before, Params const&, DP&>) pull_back(reverse, bar, tape, bar, p, dp, i);
     else pull_back(reverse, bar, tape, bar, p, dp);
   }
@@ -269,7 +268,7 @@ struct loop_restart {
       else return kept;
     }();
     if constexpr (!no_p<Params> && binds_record<called, State, Params>)
-      return adjoint.restart.template with_params<State>(p)(tape);
+      return adjoint.restart.template run<State>(p, tape);
     else return adjoint.restart(tape);
   }
 };
