@@ -53,30 +53,6 @@ struct member_restore {
     return of.restore(std::forward<Args>(args)...);
   }
 };
-struct member_forward {
-  template <class T>
-  static consteval auto pointer() -> decltype(&T::forward) { return &T::forward; }
-  template <class T, class... Args>
-  static auto call(T& of, Args&&... args) -> decltype(of.forward(std::forward<Args>(args)...)) {
-    return of.forward(std::forward<Args>(args)...);
-  }
-};
-struct member_record {
-  template <class T>
-  static consteval auto pointer() -> decltype(&T::record) { return &T::record; }
-  template <class T, class... Args>
-  static auto call(T& of, Args&&... args) -> decltype(of.record(std::forward<Args>(args)...)) {
-    return of.record(std::forward<Args>(args)...);
-  }
-};
-struct member_backward {
-  template <class T>
-  static consteval auto pointer() -> decltype(&T::backward) { return &T::backward; }
-  template <class T, class... Args>
-  static auto call(T& of, Args&&... args) -> decltype(of.backward(std::forward<Args>(args)...)) {
-    return of.backward(std::forward<Args>(args)...);
-  }
-};
 
 /// What the object says of the leaves of its adjoint.
 template <class T>

@@ -4,8 +4,8 @@
 /// show them.
 #include <cstddef>
 #include <type_traits>
-#include <cairn/door/detail/member_function.hpp>
 #include <cairn/door/detail/signature.hpp>
+#include <cairn/door/detail/stage_shape.hpp>
 #include <cairn/door/wrt.hpp>
 
 namespace cairn::detail {
