@@ -151,6 +151,11 @@ template <class Fn, class State, class Record>
     }
   }
 }
+/// In the place of such a callable that was refused, so that there is one error.
+struct refused_recalled {
+  template <class State, class Bar>
+  void operator()(State const&, Bar&, step_index) const {}
+};
 /// A user's callable that also receives the record of its step: an adjoint with one or two states, or the `record` of a
 /// recording adjoint.
 template <class Fn, class Record>
@@ -419,7 +424,8 @@ class adaptive {
                   "cairn: a function with the record of an adaptive step takes bar so that it cannot change it, or a "
                   "number as one of a narrower type than it is given; it is `f(x, bar, i, record)` with `auto& bar` and "
                   "`cairn::step_index i`");
-    return detail::recalling<detail::kept_as<Fn>, Record>{std::forward<Fn>(f), &records_};
+    if constexpr (wrong_there != detail::fault::none) return detail::refused_recalled{};
+    else return detail::recalling<detail::kept_as<Fn>, Record>{std::forward<Fn>(f), &records_};
   }
 
   /// The records, one for each step that has run.
