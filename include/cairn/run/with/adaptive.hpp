@@ -23,6 +23,7 @@
 #include <cairn/door/detail/step_shape.hpp>
 #include <cairn/door/detail/user_function.hpp>
 #include <cairn/door/forms.hpp>
+#include <cairn/door/wrt.hpp>
 
 namespace cairn {
 namespace detail {
@@ -314,32 +315,25 @@ class adaptive {
       else return false;
     }();
   };
-  /// The functions with p.
+  /// The functions, with the parameters that there are.
   template <class Params>
-  struct bound_functions {
-    using with = with_p<Params>;
-    static constexpr bool only_chooses = with::only_chooses;
+  struct functions {
     adaptive& owner;
     Params const& p;
+    static constexpr bool only_chooses = [] {
+      if constexpr (detail::no_p<Params>) return detail::calls_at_step<First, State const&>;
+      else return with_p<Params>::only_chooses;
+    }();
     template <class Input>
-    decltype(auto) first(Input& x, step_index i) const {
-      using asked = std::conditional_t<std::is_const_v<Input>, typename with::only_chosen, typename with::chosen>;
-      if constexpr (asked::indexed) return detail::call_lending(owner.first_, x, p, std::as_const(i));
+    decltype(auto) first(Input& x, step_index const i) const {
+      if constexpr (detail::no_p<Params>) return detail::call_at_step(owner.first_, i, x);
+      else if constexpr (with_p<Params>::chosen::indexed) return detail::call_lending(owner.first_, x, p, i);
       else return detail::call_lending(owner.first_, x, p);
     }
     void again(State& x, step_index const i, Record const& made) const {
-      if constexpr (with::repeated::indexed) detail::call_lending(owner.again_, x, p, i, made);
+      if constexpr (detail::no_p<Params>) detail::call_with_record<Again, Record>(owner.again_, i, made, x);
+      else if constexpr (with_p<Params>::repeated::indexed) detail::call_lending(owner.again_, x, p, i, made);
       else detail::call_lending(owner.again_, x, p, made);
-    }
-  };
-  /// The functions without parameters.
-  struct plain_functions {
-    static constexpr bool only_chooses = detail::calls_at_step<First, State const&>;
-    adaptive& owner;
-    template <class Input>
-    decltype(auto) first(Input& x, step_index i) const { return detail::call_at_step(owner.first_, i, x); }
-    void again(State& x, step_index i, Record const& made) const {
-      detail::call_with_record<Again, Record>(owner.again_, i, made, x);
     }
   };
 
@@ -355,7 +349,7 @@ class adaptive {
     void operator()(State& x, step_index i) const
       requires plain
     {
-      owner_->run(plain_functions{*owner_}, x, i, loop_);
+      owner_->run(functions<no_params>{*owner_, detail::no_parameters}, x, i, loop_);
     }
     template <class, class Params>
     static consteval detail::step_shape step_with() {
@@ -364,13 +358,13 @@ class adaptive {
     }
     template <class, class Params>
     void run(Params const& p, step_index i, State& x) const {
-      owner_->run(bound_functions<Params>{*owner_, p}, x, i, loop_);
+      owner_->run(functions<Params>{*owner_, p}, x, i, loop_);
     }
     /// For a check: makes step i on x with a new choice, which is not recorded.
     void choose(detail::chosen_anew, State& x, step_index i) const
       requires plain
     {
-      owner_->run_anew(plain_functions{*owner_}, x, i);
+      owner_->run_anew(functions<no_params>{*owner_, detail::no_parameters}, x, i);
     }
     /// Called by executors, once before each loop.
     void begin(detail::loop_begins) const { owner_->begin(loop_); }
