@@ -8,6 +8,7 @@
 #include <vector>
 #include <cairn/core/detail/compiler.hpp>
 #include <cairn/core/detail/in_use.hpp>
+#include <cairn/door/detail/adjoint_checks.hpp>
 #include <cairn/run/form/detail/plans_inside.hpp>
 #include <cairn/run/form/detail/refused_run.hpp>
 #include <cairn/run/gradient.hpp>

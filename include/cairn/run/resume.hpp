@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <type_traits>
 #include <utility>
+#include <cairn/door/detail/adjoint_checks.hpp>
 #include <cairn/rules/open_schedule.hpp>
 #include <cairn/run/form/detail/open_loop.hpp>
 #include <cairn/run/gradient.hpp>

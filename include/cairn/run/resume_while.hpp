@@ -3,6 +3,7 @@
 /// \file resume_while.hpp  Resumes a loop of unknown length that was stopped on its way forward.
 #include <type_traits>
 #include <utility>
+#include <cairn/door/detail/adjoint_checks.hpp>
 #include <cairn/door/run_while.hpp>
 #include <cairn/run/resume.hpp>
 #include <cairn/run/while.hpp>
