@@ -90,14 +90,14 @@ class any_stage {
       State const& state = x.get<State>();
       auto const given = params_in(by);
       return stage_value::made_by([&]() -> next {
-        return detail::stage_forward<reading>(stage, given.p, given.dp, 0, state);
+        return detail::stage_forward<reading>(stage, given, 0, state);
       });
     }
     stage_value record(stage_view x, stage_params const& by) override {
       State const& state = x.get<State>();
       auto const given = params_in(by);
       return stage_value::made_by([&]() -> tape {
-        return detail::stage_record<reading>(stage, given.p, given.dp, 0, state);
+        return detail::stage_record<reading>(stage, given, 0, state);
       });
     }
     stage_view output(stage_value const& in_tape) const override {
@@ -112,10 +112,10 @@ class any_stage {
       auto const given = params_in(by);
       if constexpr (read.gives_adjoint)
         return stage_value::made_by([&]() -> adjoint {
-          return detail::stage_backward<reading>(stage, given.p, given.dp, 0, state, used, old);
+          return detail::stage_backward<reading>(stage, given, 0, state, used, old);
         });
       else {
-        detail::stage_backward<reading>(stage, given.p, given.dp, 0, state, used, old);
+        detail::stage_backward<reading>(stage, given, 0, state, used, old);
         return std::move(bar);
       }
     }

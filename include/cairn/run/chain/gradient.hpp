@@ -145,11 +145,8 @@ auto run_chain(Given const& given, X0 const& x0, Plan const& plan, Seed&& seed, 
       watch.check(who);
       return bar;
     } else {
-      using store_type = chain_store_in<Rest...>;
       memory run{given, x0};
-      chain_states<memory, store_type, decltype(replay)> states{run, store, count, replay};
-      chain_reversal<seed_type> user{std::forward<seed_type>(from)};
-      (void)obey_list(actions, states, given, user, observer, failure);
+      obey_chain_plan(run, given, actions, std::forward<seed_type>(from), store, observer, failure, replay);
       if constexpr (reports) observer.ends(count, 0, observer.runs());
       watch.check(who);
       return run.take_adjoint();

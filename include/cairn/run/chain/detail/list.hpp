@@ -92,14 +92,14 @@ class chain_list {
     decltype(auto) x = state_at(i);
     auto& into = states_[std::size_t(i) + 1];
     take_away(into);
-    into.hold(new state_type(stage_forward<reading>(given_[i], given_.p, given_.dp, i, x)));
+    into.hold(new state_type(stage_forward<reading>(given_[i], given_, i, x)));
     count(into);
   }
   void record(step_index i) {
     decltype(auto) x = state_at(i);
     auto& into = tapes_[std::size_t(i)];
     take_away(into, true);
-    into.hold(new tape_type(stage_record<reading>(given_[i], given_.p, given_.dp, i, x)));
+    into.hold(new tape_type(stage_record<reading>(given_[i], given_, i, x)));
     count(into, true);
     drop(i + 1);
   }
@@ -116,10 +116,10 @@ class chain_list {
     auto& tape = *kept;
     discount(kept, true);  // its bytes may change, and it goes
     decltype(auto) x = input_of(i);
-    if constexpr (Given::of_any) bar_.hold(new Bar(given_[i].backward(x, tape, *bar_, given_.p)));
+    if constexpr (Given::of_any) bar_.replace(new Bar(given_[i].backward(x, tape, *bar_, given_.p)));
     else if constexpr (types::shape.gives_adjoint)
-      bar_.hold(new Bar(stage_backward<reading>(given_[i], given_.p, given_.dp, i, x, tape, *bar_)));
-    else stage_backward<reading>(given_[i], given_.p, given_.dp, i, x, tape, *bar_);
+      bar_.replace(new Bar(stage_backward<reading>(given_[i], given_, i, x, tape, *bar_)));
+    else stage_backward<reading>(given_[i], given_, i, x, tape, *bar_);
     kept.reset();
     drop(i + 1);
   }
@@ -170,7 +170,7 @@ class chain_list {
   /// The hash of what stage i makes of its state, which is not kept.
   [[nodiscard]] std::uint64_t hash_of_forward(step_index i) {
     auto&& x = state_at(i);
-    auto const made = stage_forward<reading>(given_[i], given_.p, given_.dp, i, x);
+    auto const made = stage_forward<reading>(given_[i], given_, i, x);
     if constexpr (std::is_same_v<state_type, stage_value>) return made.view().hash();
     else return hash_if_known(made);
   }

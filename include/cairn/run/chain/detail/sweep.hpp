@@ -116,4 +116,15 @@ struct chain_reversal : no_hooks {
   void drop_tape(States& states, slot_index tape) noexcept { states.memory().drop_tape(tape); }
 };
 
+/// One sweep. Compiled for speed wherever it is called, see `sweep::run_plan`. Notes an exception in `failure` and
+/// rethrows it.   \param given  stages, p and dp
+template <class Memory, class Given, class Actions, class Seed, class Store, class Observer, class Replay>
+[[gnu::noinline, gnu::hot]] void obey_chain_plan(Memory& memory, Given const& given, Actions const& actions,
+                                                 Seed&& seed, Store& store, Observer& observer, sweep_failure& failure,
+                                                 Replay& replay) {
+  chain_states<Memory, Store, Replay> states{memory, store, Memory::count_of(given), replay};
+  chain_reversal<Seed> user{std::forward<Seed>(seed)};
+  (void)obey_list(actions, states, given, user, observer, failure);
+}
+
 }  // namespace cairn::detail

@@ -90,8 +90,7 @@ class chain_tuple<Given, X0, Bar, std::index_sequence<Place...>> {
     with_stage(i, [&](auto k) {
       auto& into = std::get<k()>(tapes_);
       into.reset();
-      into.hold(new tape<k()>(stage_record<typename at<k()>::reading>(std::get<k()>(given_.stages), given_.p, given_.dp,
-                                                                      i, state_at<k()>())));
+      into.hold(new tape<k()>(stage_record<typename at<k()>::reading>(std::get<k()>(given_.stages), given_, i, state_at<k()>())));
     });
     drop(i + 1);
   }
@@ -117,9 +116,9 @@ class chain_tuple<Given, X0, Bar, std::index_sequence<Place...>> {
       auto& kept = *std::get<decltype(k)::value>(tapes_);
       if constexpr (reading::shape.gives_adjoint)
         std::get<k()>(bars_).hold(new typename reading::adjoint(
-            stage_backward<reading>(stage, given_.p, given_.dp, i, x, kept, *bar)));
+            stage_backward<reading>(stage, given_, i, x, kept, *bar)));
       else {
-        stage_backward<reading>(stage, given_.p, given_.dp, i, x, kept, *bar);
+        stage_backward<reading>(stage, given_, i, x, kept, *bar);
         std::get<k()>(bars_) = std::move(bar);
       }
       bar.reset();
@@ -204,7 +203,7 @@ class chain_tuple<Given, X0, Bar, std::index_sequence<Place...>> {
  private:
   template <std::size_t Number>
   auto run(typename at<Number>::state const& x) {
-    return stage_forward<typename at<Number>::reading>(std::get<Number>(given_.stages), given_.p, given_.dp, Number, x);
+    return stage_forward<typename at<Number>::reading>(std::get<Number>(given_.stages), given_, Number, x);
   }
   /// Calls f with the number i as a type.
   template <class Fn>

@@ -53,11 +53,11 @@ struct graph_reversal : no_hooks {
   void drop_tape(States& states, slot_index tape) { states.memory().drop_tape(tape); }
 };
 
-/// Runs one sweep. Exceptions pass through it, and `failure` says where they came from.   \pre the graph can obey the
-/// plan
+/// Runs one sweep. Compiled for speed wherever it is called, see `sweep::run_plan`. Exceptions pass through it, and
+/// `failure` says where they came from.   \pre the graph can obey the plan
 template <class Memory, class Actions, class Observer, class Replay>
-void obey_graph_plan(Memory& memory, Actions const& actions, Observer& observer, sweep_failure& failure,
-                     Replay& replay) {
+[[gnu::noinline, gnu::hot]] void obey_graph_plan(Memory& memory, Actions const& actions, Observer& observer,
+                                                 sweep_failure& failure, Replay& replay) {
   graph_states<Memory, Replay> states{memory, replay};
   graph_reversal<graph_states<Memory, Replay>> user;
   (void)obey_list(actions, states, memory, user, observer, failure);
