@@ -128,8 +128,9 @@ using record_in = stage_function<member_record, Stage, Context, State>;
 template <class Stage, class Context, class State> using next_of = typename forward_in<Stage, Context, State>::result;
 /// What it records; without a record, the state that it returns.
 template <class Stage, class Context, class State>
-using tape_of_stage = typename std::conditional_t<record_in<Stage, Context, State>::fits, record_in<Stage, Context, State>,
-                                            forward_in<Stage, Context, State>>::result;
+using tape_of_stage =
+    typename std::conditional_t<record_in<Stage, Context, State>::fits, record_in<Stage, Context, State>,
+                                forward_in<Stage, Context, State>>::result;
 
 /// Has a member `record` that is neither overloaded nor a template, like the members of `taped_stage`.
 template <class Stage>
@@ -171,11 +172,12 @@ struct backward_read {
                           typename Context::template bare<Before..., Old>>();
   }();
   template <class Old>
-  using call = typename std::conditional_t<adds<Old>, std::type_identity<typename Context::template both<Before..., Old>>,
-                                           std::type_identity<typename Context::template bare<Before..., Old>>>::type;
+  using call =
+      typename std::conditional_t<adds<Old>, std::type_identity<typename Context::template both<Before..., Old>>,
+                                  std::type_identity<typename Context::template bare<Before..., Old>>>::type;
   template <class Old> using result = typename result_with<fn, call<Old>>::type;
-  static constexpr bool by_reference = called_with<fn, call<may_change<Bar>>>, by_move = called_with<fn, call<moves<Bar>>>,
-                        fits = by_reference || by_move;
+  static constexpr bool by_reference = called_with<fn, call<may_change<Bar>>>,
+                        by_move = called_with<fn, call<moves<Bar>>>, fits = by_reference || by_move;
 
   template <class Old>
   static consteval auto as(stage_shape found) {

@@ -68,9 +68,9 @@ template <class Stages, class Wrt = no_wrt>
     else return chain_given<Stages, stage_params, no_params>{stages, stage_params{by}, no_gradient};
   } else {
     auto const& all = params_of(by);
-    using all_type = std::remove_cvref_t<decltype(all)>;
-    return chain_given<Stages, std::remove_cvref_t<decltype(all_type::p)>, std::remove_reference_t<decltype(all_type::dp)>>{
-        stages, all.p, all.dp};
+    using Params = std::remove_cvref_t<decltype(all.p)>;
+    using DP = std::remove_reference_t<decltype(all.dp)>;
+    return chain_given<Stages, Params, DP>{stages, all.p, all.dp};
   }
 }
 template <class Stages, class Wrt>

@@ -145,7 +145,8 @@ class chain_list {
     return types::adjoint_work(given_[i], made, old);
   }
   [[nodiscard]] std::int64_t work_bytes([[maybe_unused]] step_index i) const {
-    if constexpr (tells_work<stage_type, Given::context::indexed>) return work_bytes_of<Given::context::indexed>(given_[i], i);
+    constexpr bool indexed = Given::context::indexed;
+    if constexpr (tells_work<stage_type, indexed>) return work_bytes_of<indexed>(given_[i], i);
     else return 0;
   }
   /// Of everything held. The first call sums all; from then on what changes is counted.

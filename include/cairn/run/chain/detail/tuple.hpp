@@ -29,12 +29,14 @@ using stage_in = std::remove_reference_t<decltype(std::get<Place>(std::declval<G
 template <class Given> inline constexpr std::size_t chain_length = 0;
 template <class Stages, class Params, class DP>
   requires stage_tuple<Stages>
-inline constexpr std::size_t chain_length<chain_given<Stages, Params, DP>> = std::tuple_size_v<std::remove_const_t<Stages>>;
+inline constexpr std::size_t chain_length<chain_given<Stages, Params, DP>> =
+    std::tuple_size_v<std::remove_const_t<Stages>>;
 
 /// The type of state Place.
 template <class Given, class X0, std::size_t Place>
 struct state_in {
-  using type = next_of<stage_in<Given, Place - 1>, typename Given::context, typename state_in<Given, X0, Place - 1>::type>;
+  using before = typename state_in<Given, X0, Place - 1>::type;
+  using type = next_of<stage_in<Given, Place - 1>, typename Given::context, before>;
 };
 template <class Given, class X0>
 struct state_in<Given, X0, 0> { using type = X0; };
@@ -90,7 +92,8 @@ class chain_tuple<Given, X0, Bar, std::index_sequence<Place...>> {
     with_stage(i, [&](auto k) {
       auto& into = std::get<k()>(tapes_);
       into.reset();
-      into.hold(new tape<k()>(stage_record<typename at<k()>::reading>(std::get<k()>(given_.stages), given_, i, state_at<k()>())));
+      into.hold(new tape<k()>(
+          stage_record<typename at<k()>::reading>(std::get<k()>(given_.stages), given_, i, state_at<k()>())));
     });
     drop(i + 1);
   }
