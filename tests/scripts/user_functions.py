@@ -474,7 +474,7 @@ kind("terms, in order", terms,
       "at_states without df": "cairn::at_states(f, last)", "no df": "cairn::at_end(f)", "no df of some": "cairn::at_states({10}, f)"})
 MOVES = "[own = std::make_unique<int>(0)]"
 for of in ("step", "step, p", "adjoint", "adjoint, p", "loss", "derivative", "hook", "keep_going", "seed",
-           "first of adaptive", "again of adaptive", "record", "reverse", "restart"):
+           "first of adaptive", "again of adaptive", "restart"):
     around, good, *_ = KINDS[of]
     good.append(next(fn for fn in good if fn.startswith("[]")).replace("[]", MOVES, 1))
 

@@ -44,7 +44,7 @@ struct hook_after {
 
 template <class Adjoint, class Hook>
 struct hooked_adjoint : adjoint_over<hooked_adjoint<Adjoint, Hook>> {
-  hooked_adjoint(kept_callable<Adjoint> f, kept_callable<Hook> h) : adjoint{f}, hook{h} {}
+  hooked_adjoint(kept_callable<Adjoint> f, kept_callable<Hook> h) : adjoint{std::move(f)}, hook{std::move(h)} {}
   kept_callable<Adjoint> adjoint;
   kept_callable<Hook> hook;
   mutable lent_object memory{};  // for a snapshot of an object that the adjoint changes
