@@ -20,5 +20,5 @@ struct likewise {  // a list, whose states are all of the type of the initial on
   untold forward(untold const& x) const { return x; }
   double backward(untold const&, double bar) const { return bar; }
 };
-static_assert(!cairn::detail::weighs_all<cairn::detail::chain_list<std::vector<likewise>, untold, double>>);
+static_assert(!cairn::detail::weighs_all<cairn::detail::chain_list<cairn::detail::chain_given_for<std::vector<likewise>, cairn::detail::no_wrt>, untold, double>>);
 int main() { (void)cairn::chain_probe<std::chrono::steady_clock>(std::tuple<layer>{}, told{}, 1.0); }

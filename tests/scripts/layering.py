@@ -73,7 +73,7 @@ EXTENDS = {
                    "schedule/detail/remarks"],
     "adapt/disk": ["rules/detail/chain_walk", "core/detail/kept_as", "rules/detail/most_within",
                    "core/detail/state_hash", "core/detail/table", "core/detail/user_values",
-                   "run/chain/detail/checks", "run/chain/detail/sweep", "run/chain/detail/with_params",
+                   "run/chain/detail/checks", "run/chain/detail/sweep", "run/chain/detail/given",
                    "run/sweep/detail/action_range", "run/sweep/detail/advanced_copy", "run/sweep/detail/kept_snapshot",
                    "run/sweep/detail/given_parts", "run/sweep/detail/kept_together", "schedule/detail/plan_numbers"],
     "adapt/zstd": ["adapt/disk/detail/packing"],

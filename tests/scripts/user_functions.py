@@ -26,6 +26,8 @@ HEAD = """// error: cairn:
 #include <memory>
 #include <vector>
 using cairn::step_index;
+inline double of_any(double bar) { return bar; }
+inline double of_any(cairn::stage_value bar) { return bar.get<double>(); }
 """
 # The loop of all cells: x = 0.9 x, ten steps from 1.5, with parameters x = p x and p = 0.9.
 STEP, ADJOINT = "[](double& x) { x *= 0.9; }", "[](double, double& bar) { bar *= 0.9; }"
@@ -42,8 +44,7 @@ def near(what, right):
 def differentiate(step=STEP, adjoint=ADJOINT, f=F, df=DF, p="", right=None):
     right = right or " && ".join([near("r.value", "1.5 * std::pow(0.9, 10)"), near("r.state", "std::pow(0.9, 10)")]
                                  + ([near("r.params", "15 * std::pow(0.9, 9)")] if p else []))
-    return (f"auto const f = {f}; auto const df = {df};\n"
-            f"auto r = cairn::differentiate(cairn::model{{{step}, {adjoint}}}, 1.5, {p}{PLAN}, cairn::at_end(f, df));\n"
+    return (f"auto r = cairn::differentiate(cairn::model{{{step}, {adjoint}}}, 1.5, {p}{PLAN}, cairn::at_end({f}, {df}));\n"
             f"return {right};")
 
 
@@ -119,12 +120,62 @@ def saved(save="double save() const { return at; }", restore="void restore(doubl
 
 
 def stages(forward="double forward(double x) const { return 0.9 * x; }",
-           backward="double backward(double, double bar) const { return 0.9 * bar; }"):
-    return (f"struct layer {{ {forward} {backward} }};",
+           backward="double backward(double, double bar) const { return 0.9 * bar; }", record="",
+           net="std::vector<layer> net(10);", last="", right="std::pow(0.9, 10)"):
+    return (f"struct layer {{ {record} {forward} {backward} }};",
             "using namespace cairn::chain_actions; std::vector<cairn::action> all;\n"
             "for (step_index i = 0; i < 10; ++i) all.push_back(record(i));\n"
             "all.push_back(turn(10)); for (step_index i = 10; i-- > 0;) all.push_back(reverse(i));\n"
-            "std::vector<layer> net(10); double r = cairn::chain_gradient(net, 1.5, all, 1.0);\n" + f"return {near('r', 'std::pow(0.9, 10)')};")
+            f"[[maybe_unused]] double const p = 0.9; [[maybe_unused]] double dp = 0;\n{net}\n"
+            f"auto got = cairn::chain_gradient(net, 1.5, all, 1.0{last});\n"
+            "double r = of_any(std::move(got));\n" + f"return {near('r', right)};")
+
+
+RECORD = "struct tape { double x, y; }; tape record(double x) const { return {x, 0.9 * x}; }"
+OUTPUT = "double const& output(tape const& t) const { return t.y; }"
+OF_TAPE = "double backward(tape const&, double bar) const { return 0.9 * bar; }"
+NUMBERED = "cairn::indexed_stages net{10, layer{}};"
+ANY = "std::vector<cairn::any_stage> net; for (int k = 0; k < 10; ++k) net.emplace_back(layer{});"
+TUPLE = "std::tuple net{" + ", ".join(["layer{}"] * 10) + "};"
+WITH_P = ", cairn::wrt{p, dp}"
+
+
+def taped_stages(record=RECORD, output=OUTPUT, backward=OF_TAPE):
+    return stages(backward=backward, record=f"{record} {output}")
+
+
+def stages_p(**of):
+    return stages(**{"forward": "double forward(double x, double p) const { return p * x; }",
+                     "backward": "double backward(double x, double bar, double p, double& dp) const "
+                                 "{ dp += bar * x; return p * bar; }", "last": WITH_P, **of})
+
+
+def recalled(record="double", adjoint="[](double, double& bar, step_index, double h) { bar *= 1 - h; }"):
+    return (f"cairn::adaptive chosen{{[](double& x) {{ x *= 0.9; return {record}(0.1); }}, "
+            f"[](double& x, step_index, {record} h) {{ x *= 1 - h; }}}};\n"
+            f"auto run = cairn::checkpointed_loop(chosen.step(), 1.5, {PLAN});\n"
+            f"double r = run.reverse(1.0, chosen.with_record({adjoint}));\n"
+            f"return {near('r', 'std::pow(0.9, 10)')};")
+
+
+def adaptive_p(first="[](double& x, double p, step_index) { x *= p; return 0.1; }",
+               again="[](double& x, double p, step_index, double) { x *= p; }"):
+    return (f"cairn::adaptive chosen{{{first}, {again}}}; double const p = 0.9; double dp = 0;\n"
+            f"auto run = cairn::checkpointed_loop(chosen.step(), 1.5, {PLAN}, cairn::wrt{{p, dp}});\n"
+            f"double r = run.reverse(1.0, {P_ADJOINT});\n"
+            f"return {near('r', 'std::pow(0.9, 10)')} && {near('dp', '15 * std::pow(0.9, 9)')};")
+
+
+def observer(fn):
+    return ("int seen = 0; (void)seen;\n"
+            f"double r = cairn::gradient({STEP}, 1.5, {PLAN}, 1.0, {ADJOINT}, {fn});\n"
+            f"return {near('r', 'std::pow(0.9, 10)')};")
+
+
+def terms(of):
+    right = " && ".join((near("r.value", "1.5 * std::pow(0.9, 10)"), near("r.state", "std::pow(0.9, 10)")))
+    return (f"auto const f = {F}; auto const df = {DF}; std::vector<step_index> const last{{10}};\n"
+            f"auto r = cairn::differentiate(cairn::model{{{STEP}, {ADJOINT}}}, 1.5, {PLAN}, {of});\nreturn {right};")
 
 
 INDEX = {"floating": "double i", "short": "short i", "bool": "bool i", "char": "char i", "preset": "int i = 1",
@@ -339,11 +390,93 @@ kind("save, restore", lambda of: saved(**of), [{}, {"save": "void save(double& s
      {"restore narrow": {"restore": "void restore(float s) { at = double(s); }"},
       "restore int": {"restore": "void restore(int s) { at = s; }"},
       "save by value": {"save": "double save() const { return at; } void save(double s) const { s = at; }"}})
-kind("stages", lambda of: stages(**of), [{}, {"forward": "static double forward(double x) { return 0.9 * x; }"}],
+kind("stages", lambda of: stages(**of),
+     [{}, {"forward": "static double forward(double x) { return 0.9 * x; }"}, {"net": TUPLE}, {"net": ANY},
+      {"backward": "void backward(double, double& bar) const { bar *= 0.9; }"},
+      {"backward": "void backward(double, double y, double& bar) const { bar *= y > 0 ? 0.9 : 0; }"},
+      {"net": "cairn::stage one{[](double x) { return 0.9 * x; }, [](double, double bar) { return 0.9 * bar; }}; "
+              "std::vector net(10, one);"},
+      {"net": "cairn::stage one{[](auto const& x) { return 0.9 * x; }, [](auto const&, auto bar) { return 0.9 * bar; }}; "
+              "std::vector net(10, one);"},
+      {"backward": "std::unique_ptr<int> own{}; double backward(double, double bar) const { return 0.9 * bar; }",
+       "net": "std::vector<layer> net; for (int k = 0; k < 10; ++k) net.emplace_back();"}],
      {"forward narrow": {"forward": "double forward(float x) const { return 0.9 * double(x); }"},
       "backward narrow x": {"backward": "double backward(float, double bar) const { return 0.9 * bar; }"},
       "backward narrow bar": {"backward": "double backward(double, float bar) const { return 0.9 * double(bar); }"},
-      "returns float": {"backward": "float backward(double, double bar) const { return float(0.9 * bar); }"}})
+      "returns float": {"backward": "float backward(double, double bar) const { return float(0.9 * bar); }"},
+      "forward returns float": {"forward": "float forward(double x) const { return float(0.9 * x); }"},
+      "bar by value": {"backward": "void backward(double, double bar) const { bar *= 0.9; }"},
+      "bar const": {"backward": "void backward(double, double const& bar) const { (void)bar; }"},
+      "both": {"backward": "double backward(double, double& bar) const { return bar *= 0.9; }"},
+      "narrow y": {"backward": "double backward(double, float, double bar) const { return 0.9 * bar; }"},
+      "tuple narrow": {"net": TUPLE, "forward": "double forward(float x) const { return 0.9 * double(x); }"}})
+kind("stages that record", lambda of: taped_stages(**of),
+     [{}, {"backward": "void backward(double, tape&, double& bar) const { bar *= 0.9; }"}],
+     {"narrow x": {"record": RECORD.replace("record(double x)", "record(float x)")},
+      "no output": {"output": ""}, "output by value": {"output": "double output(tape const& t) const { return t.y; }"},
+      "narrow bar": {"backward": "double backward(tape const&, float bar) const { return 0.9 * double(bar); }"},
+      "backward narrow x": {"backward": "double backward(float, tape const&, double bar) const { return 0.9 * bar; }"},
+      "bar by value": {"backward": "void backward(tape const&, double bar) const { bar *= 0.9; }"}})
+kind("forward of numbered stages",
+     lambda fn: stages(fn, "double backward(double, double bar, step_index) const { return 0.9 * bar; }", net=NUMBERED),
+     [], {}, "double forward(double x, %s) const { return (void)i, 0.9 * x; }")
+kind("backward of numbered stages",
+     lambda fn: stages("double forward(double x, step_index) const { return 0.9 * x; }", fn, net=NUMBERED),
+     [], {"no index": "double backward(double, double bar) const { return 0.9 * bar; }"},
+     "double backward(double, double bar, %s) const { return (void)i, 0.9 * bar; }")
+kind("stages, p", lambda of: stages_p(**of),
+     [{}, {"net": TUPLE}, {"net": ANY},
+      {"forward": "double forward(double x, double p, step_index) const { return p * x; }", "net": NUMBERED,
+       "backward": "void backward(double x, double& bar, double p, double& dp, step_index) const { dp += bar * x; bar *= p; }"},
+      {"forward": "auto forward(auto const& x, auto const& p) const { return p * x; }",
+       "backward": "auto backward(auto const& x, auto bar, auto const& p, auto& dp) const { dp += bar * x; return p * bar; }"}],
+     {"narrow p": {"forward": "double forward(double x, float p) const { return double(p) * x; }"},
+      "int p": {"forward": "double forward(double x, int p) const { return p * x; }"},
+      "narrow x": {"forward": "double forward(float x, double p) const { return p * double(x); }"},
+      "dp by value": {"backward": "double backward(double x, double bar, double p, double dp) const { dp += bar * x; return p * bar; }"},
+      "dp const": {"backward": "double backward(double, double bar, double p, double const&) const { return p * bar; }"},
+      "narrow p in backward": {"backward": "double backward(double x, double bar, float p, double& dp) const { dp += bar * x; return double(p) * bar; }"},
+      "bar by value": {"backward": "void backward(double x, double bar, double p, double& dp) const { dp += bar * x; bar *= p; }"},
+      "no dp": {"backward": "double backward(double, double bar) const { return 0.9 * bar; }"},
+      "preset index": {"forward": "double forward(double x, double p, int = 1) const { return p * x; }", "net": NUMBERED,
+                       "backward": "double backward(double x, double bar, double p, double& dp, step_index) const { dp += bar * x; return p * bar; }"}})
+kind("adjoint with a record", lambda fn: recalled(adjoint=fn),
+     ["[](double, double& bar, step_index, double h) { bar *= 1 - h; }", "[](double, double& bar, double h) { bar *= 1 - h; }",
+      "[](auto const&, auto& bar, auto, auto const& h) { bar *= 1 - h; }",
+      "[own = std::make_unique<int>(0)](double, double& bar, step_index, double h) { bar *= 1 - h; }"],
+     {"narrow h": "[](double, double& bar, step_index, float h) { bar *= 1 - double(h); }",
+      "int h": "[](double, double& bar, step_index, int h) { bar *= 1 - h; }",
+      "bar by value": "[](double, double bar, step_index, double h) { bar *= 1 - h; }",
+      "narrow x": "[](float, double& bar, step_index, double h) { bar *= 1 - h; }",
+      "both": "[](double, double& bar, step_index, double h) { return bar *= 1 - h; }"},
+     "[](double, double& bar, %s, double h) { bar *= 1 - h, (void)i; }", False)
+kind("first of adaptive, p", lambda fn: adaptive_p(fn), ["[](double& x, double p) { x *= p; return 0.1; }"],
+     {"narrow p": "[](double& x, float p) { x *= double(p); return 0.1; }",
+      "int p": "[](double& x, int p, step_index) { x *= p; return 0.1; }"},
+     "[](double& x, double p, %s) { x *= p, (void)i; return 0.1; }", False)
+kind("again of adaptive, p", lambda fn: adaptive_p(again=fn),
+     ["[](double& x, double p, double) { x *= p; }"],
+     {"narrow p": "[](double& x, float p, step_index, double) { x *= double(p); }",
+      "x by value": "[](double x, double p, step_index, double) { x *= p; }",
+      "narrow h": "[](double& x, double p, step_index, float) { x *= p; }"},
+     "[](double& x, double p, %s, double) { x *= p, (void)i; }", False)
+kind("observer", observer,
+     ["[&](cairn::event const&) { ++seen; }", "[&](cairn::event) { ++seen; }", "[&](auto const&) { ++seen; }",
+      "[n = 0](cairn::event const&) mutable { ++n; }", "std::function<void(cairn::event const&)>([&](auto const&) { ++seen; })",
+      "[&](cairn::event const&) { return ++seen; }", "[own = std::make_unique<int>(0)](cairn::event const&) { ++*own; }",
+      "+[](cairn::event const&) {}"],
+     {"event not const": "[](cairn::event&) {}", "other": "[](int) {}", "nothing": "[]() {}", "action": "[](cairn::action const&) {}",
+      "twice": "[](cairn::event const&) {}, [](cairn::event const&) {}"})
+kind("terms, in order", terms,
+     ["cairn::at_states({10}, f, df)", "cairn::at_states(last, f, df)", "cairn::at_every(10, f, df)", "cairn::at_end(f, df)"],
+     {"at_every, k last": "cairn::at_every(f, df, 10)", "at_every without df": "cairn::at_every(f, 10)",
+      "at_states, states last": "cairn::at_states(f, df, {10})", "at_states, list last": "cairn::at_states(f, df, last)",
+      "at_states without df": "cairn::at_states(f, last)", "no df": "cairn::at_end(f)", "no df of some": "cairn::at_states({10}, f)"})
+MOVES = "[own = std::make_unique<int>(0)]"
+for of in ("step", "step, p", "adjoint", "adjoint, p", "loss", "derivative", "hook", "keep_going", "seed",
+           "first of adaptive", "again of adaptive", "restart"):
+    around, good, *_ = KINDS[of]
+    good.append(next(fn for fn in good if fn.startswith("[]")).replace("[]", MOVES, 1))
 
 
 def text_of(around, fn):

@@ -3,206 +3,17 @@
 /// \file objective.hpp  What is differentiated: a function of the final state, of every state, or of some states.
 #include <cstddef>
 #include <limits>
-#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
 #include <cairn/core/action.hpp>
 #include <cairn/core/detail/lesser.hpp>
 #include <cairn/core/error.hpp>
-#include <cairn/door/detail/member_function.hpp>
-#include <cairn/door/forms.hpp>
-#include <cairn/door/wrt.hpp>
+#include <cairn/door/detail/term.hpp>
 
 namespace cairn {
 
-/// The derivative of a term is found by a tool.
-struct no_derivative {};
-
 namespace detail {
-
-/// Whether f(before..., p, i...) can be called and means p by that place: it does not cut p to a narrower number, and
-/// takes it by reference if it is generic. What it means otherwise is most likely an index.
-template <class Fn, class Params, class Before, class... Index> inline constexpr bool means_p = false;
-template <class Fn, class Params, class... Before, class... Index>
-inline constexpr bool means_p<Fn, Params, arguments<Before...>, Index...> = [] {
-  if constexpr (no_p<Params>) return calls<Fn, Before..., Params const&, Index...>;
-  else if constexpr (narrows<Fn, Params, arguments<Before...>, Index...>) return false;
-  else if constexpr (generic_by_value<Fn, sizeof...(Before), Before..., Params const&, Index...>) return false;
-  else return calls<Fn, Before..., Params const&, Index...>;
-}();
-
-/// The ways to write a term of a state. `with_p_index`: f(x, p, i). Without parameters p may be left out.
-enum class term_form : std::uint8_t { none, with_p_index, with_index, with_p, alone };
-template <class Fn, class State, class Params>
-[[nodiscard]] consteval term_form form_of_term() {
-  using x = arguments<State const&>;
-  if constexpr (means_p<Fn const, Params, x, step_index>) return term_form::with_p_index;
-  else if constexpr (no_p<Params> && calls<Fn const, State const&, step_index> &&
-                     !floating_index<Fn const, State const&>)
-    return term_form::with_index;
-  else if constexpr (means_p<Fn const, Params, x>) return term_form::with_p;
-  else if constexpr (calls<Fn const, State const&>) return term_form::alone;
-  else return term_form::none;
-}
-/// The value of the term.
-template <class Fn, class State, class Params>
-decltype(auto) call_term(Fn const& f, State const& x, Params const& p, step_index i) {
-  constexpr auto form = form_of_term<Fn, State, Params>();
-  if constexpr (form == term_form::with_p_index) return f(x, p, i);
-  else if constexpr (form == term_form::with_index) return f(x, i);
-  else if constexpr (form == term_form::with_p) return f(x, p);
-  else return f(x);
-}
-template <class Fn, class State, class Params>
-concept has_term = form_of_term<Fn, State, Params>() != term_form::none;
-/// Whether the term is a number. A tool's expression is refused: it would refer to objects that no longer exist.
-template <class Fn, class State, class Params, class Scalar>
-[[nodiscard]] consteval bool is_term() {
-  if constexpr (!has_term<Fn, State, Params>) return false;
-  else {
-    using term = std::remove_cvref_t<decltype(call_term(std::declval<Fn const&>(), std::declval<State const&>(),
-                                                        std::declval<Params const&>(), step_index{}))>;
-    return std::is_same_v<term, Scalar> || std::is_arithmetic_v<term>;
-  }
-}
-
-/// The ways to write the derivative of a term: df(x, bar, p, dp, i), or with less. It adds to bar and dp.
-template <class DF, class State, class Bar, class Params, class DP>
-[[nodiscard]] consteval term_form form_of_derivative() {
-  using before = arguments<State const&, Bar&>;
-  if constexpr (no_p<Params>) {
-    if constexpr (calls<DF const, State const&, Bar&, step_index>) return term_form::with_index;
-    else if constexpr (calls<DF const, State const&, Bar&>) return term_form::alone;
-    else return term_form::none;
-  } else if constexpr (reads_before<DF const, before, Params const&, DP&>::template before<step_index>)
-    return term_form::with_p_index;
-  else if constexpr (reads_before<DF const, before, Params const&, DP&>::template before<>) return term_form::with_p;
-  else if constexpr (calls<DF const, State const&, Bar&>) return term_form::alone;
-  else return term_form::none;
-}
-template <class DF, class State, class Bar, class Params, class DP>
-decltype(auto) call_derivative(DF const& df, State const& x, Bar& bar, [[maybe_unused]] Params const& p,
-                               [[maybe_unused]] DP& dp, [[maybe_unused]] step_index i) {
-  constexpr auto form = form_of_derivative<DF, State, Bar, Params, DP>();
-  if constexpr (form == term_form::with_p_index) return df(x, bar, p, dp, i);
-  else if constexpr (form == term_form::with_index) return df(x, bar, i);
-  else if constexpr (form == term_form::with_p) return df(x, bar, p, dp);
-  else return df(x, bar);
-}
-/// It returns a value, which would be lost.
-template <class DF, class State, class Bar, class Params, class DP>
-[[nodiscard]] consteval bool derivative_returns() {
-  return !std::is_void_v<decltype(call_derivative(std::declval<DF const&>(), std::declval<State const&>(),
-                                                  std::declval<Bar&>(), std::declval<Params const&>(),
-                                                  std::declval<DP&>(), step_index{}))>;
-}
-
-/// An object with `value(x, p, i)` and `add_gradient(x, bar, p, dp, i)`, as a function and its derivative.
-template <class T> using value_of = member_as_function<member_value, T const>;
-template <class T> using gradient_of = member_as_function<member_add_gradient, T const>;
-
-/// The arguments of a term, or of its derivative if `Head` has bar.
-template <term_form Form, class Params, class DP, class Head>
-[[nodiscard]] consteval auto call_of_term(Head head) {
-  if constexpr (Form == term_form::with_p_index) return head + given_params(Params{}) + counts_in(arguments<step_index>{});
-  else if constexpr (Form == term_form::with_p) return head + given_params(Params{});
-  else if constexpr (Form == term_form::with_index) return head + counts_in(arguments<step_index>{});
-  else return head;
-}
-/// What is wrong with a term and its derivative, each of which has a form.
-template <class Fn, class DF, class State, class Bar, class Params, class DP>
-[[nodiscard]] consteval fault fault_of_term() {
-  constexpr auto value = form_of_term<Fn, State, Params>();
-  constexpr auto back = form_of_derivative<DF, State, Bar, Params, DP>();
-  if constexpr (value == term_form::none || back == term_form::none) return fault::shape;
-  else {
-    using of_value = std::conditional_t<no_p<Params>, arguments<>, arguments<Params const&>>;
-    using of_back = std::conditional_t<no_p<Params>, arguments<>, arguments<Params const&, DP&>>;
-    constexpr auto in_value = fault_of_call<Fn const>(call_of_term<value, of_value, DP>(call_with<reads<State>>{}));
-    if constexpr (in_value != fault::none) return in_value;
-    else if constexpr (std::is_same_v<std::remove_cvref_t<decltype(call_term(
-                           std::declval<Fn const&>(), std::declval<State const&>(), std::declval<Params const&>(),
-                           step_index{}))>, bool>)
-      return fault::both;
-    else {
-      constexpr auto in_back = fault_of_call<DF const>(
-          call_of_term<back, of_back, DP>(call_with<reads<State>, changes<Bar>>{}));
-      if constexpr (in_back != fault::none) return in_back;
-      else return derivative_returns<DF, State, Bar, Params, DP>() ? fault::result : fault::none;
-    }
-  }
-}
-
-/// Whether the term takes the number of its state.
-template <class Fn, class State, class Params>
-inline constexpr bool has_indexed_term = form_of_term<Fn, State, Params>() == term_form::with_p_index ||
-                                         form_of_term<Fn, State, Params>() == term_form::with_index;
-
-/// A term and its derivative, or `no_derivative`.
-template <class Fn, class DF>
-struct term {
-  Fn f;
-  [[no_unique_address]] DF df;
-  static constexpr bool has_derivative = !std::is_same_v<DF, no_derivative>;
-  template <class State, class Params>
-  [[nodiscard]] decltype(auto) value(State const& x, Params const& p, step_index i) const {
-    return call_term(f, x, p, i);
-  }
-  template <class State, class Bar, class Params, class DP>
-  void add_gradient(State const& x, Bar& bar, Params const& p, DP& dp, step_index i) const {
-    call_derivative(df, x, bar, p, dp, i);
-  }
-  template <class State, class Params, class Scalar>
-  static constexpr bool fits = is_term<Fn, State, Params, Scalar>();
-  template <class State, class Params>
-  static constexpr bool indexed = has_indexed_term<Fn, State, Params>;
-  template <class State, class Bar, class Params, class DP>
-  static constexpr fault wrong = fault_of_term<Fn, DF, State, Bar, Params, DP>();
-  template <class Look>
-  void each_function(Look const& look) const { look(f), look(df); }
-};
-/// An object with `value` and `add_gradient`.
-template <class T>
-struct term_of_object {
-  using both = term<value_of<T>, gradient_of<T>>;
-  T object;
-  static constexpr bool has_derivative = true;
-  template <class State, class Params>
-  [[nodiscard]] decltype(auto) value(State const& x, Params const& p, step_index i) const {
-    return call_term(value_of<T>{object}, x, p, i);
-  }
-  template <class State, class Bar, class Params, class DP>
-  void add_gradient(State const& x, Bar& bar, Params const& p, DP& dp, step_index i) const {
-    call_derivative(gradient_of<T>{object}, x, bar, p, dp, i);
-  }
-  template <class State, class Params, class Scalar>
-  static constexpr bool fits = both::template fits<State, Params, Scalar>;
-  template <class State, class Params>
-  static constexpr bool indexed = both::template indexed<State, Params>;
-  template <class State, class Bar, class Params, class DP>
-  static constexpr fault wrong = both::template wrong<State, Bar, Params, DP>;
-  template <class Look>
-  void each_function(Look const& look) const { look(object); }
-};
-/// An object with a member `add_gradient`, which is a template or overloaded in most cases: its name alone is looked
-/// for, by a base that has the same name.
-struct other_add_gradient { void add_gradient(); };
-template <class T> struct with_other_add_gradient : T, other_add_gradient {};
-template <class T>
-concept has_add_gradient = std::is_class_v<T> && !std::is_final_v<T> &&
-                           !requires { &with_other_add_gradient<T>::add_gradient; };
-template <class T>
-using term_for = std::conditional_t<has_add_gradient<T>, term_of_object<T>, term<T, no_derivative>>;
-template <class Fn, class DF> struct term_of_functions { using type = term<Fn, DF>; };
-template <class Fn> struct term_of_functions<Fn, no_derivative> { using type = term_for<Fn>; };
-/// The term of a function, or of an object with both, and of a derivative if it is given apart.
-template <class Fn, class DF> using term_of = typename term_of_functions<Fn, DF>::type;
-template <class T>
-[[nodiscard]] constexpr term_for<T> as_term(T given) {
-  if constexpr (has_add_gradient<T>) return {std::move(given)};
-  else return {std::move(given), {}};
-}
 
 struct objective_part {
   static constexpr step_index no_state = (std::numeric_limits<step_index>::max)();  ///< after all others
@@ -306,6 +117,18 @@ struct listed_states {
     for (step_index const i : all) note(i);
   }
 };
+template <class Fn>
+consteval bool check_k_first() {
+  constexpr bool first = std::is_void_v<Fn>;
+  static_assert(first, "cairn: the number of steps between terms comes first: cairn::at_every(k, f, df)");
+  return first;
+}
+template <class Fn>
+consteval bool check_states_first() {
+  constexpr bool first = std::is_void_v<Fn>;
+  static_assert(first, "cairn: the states with a term come first: cairn::at_states({0, 10}, f, df)");
+  return first;
+}
 /// Heapsort: `<algorithm>` would cost every user's build more than the rest of this header.
 inline void sort_states(std::vector<step_index>& all) {
   auto const sift = [&](std::size_t root, std::size_t end) {
@@ -405,8 +228,13 @@ class at_every : public detail::summed_terms<detail::term_of<Fn, DF>, detail::ev
   at_every(Fn f, DF df, step_index)
     requires(!std::is_same_v<DF, no_derivative>)
       : at_every::summed_terms{{1}, {std::move(f), std::move(df)}} {
-    constexpr bool first = std::is_void_v<Fn>;
-    static_assert(first, "cairn: the number of steps between terms comes first: cairn::at_every(k, f, df)");
+    (void)detail::check_k_first<Fn>();
+  }
+  /// Refused: the number of steps comes first.
+  at_every(Fn f, step_index)
+    requires std::is_same_v<DF, detail::any_derivative>
+      : at_every::summed_terms{{1}, {std::move(f), {}}} {
+    (void)detail::check_k_first<Fn>();
   }
 
  private:
@@ -425,6 +253,10 @@ template <class Fn, class DF> at_every(step_index, Fn, DF) -> at_every<Fn, DF>;
 template <class Fn, class DF>
   requires(!std::is_arithmetic_v<Fn>)
 at_every(Fn, DF, step_index) -> at_every<Fn, DF>;
+/// Refused: the number of steps comes first.
+template <class Fn>
+  requires(!std::is_arithmetic_v<Fn>)
+at_every(Fn, step_index) -> at_every<Fn, detail::any_derivative>;
 
 /// The sum of a term over the listed states i, which may include 0 and n; a state listed twice counts twice. Terms as
 /// for `at_end`. \throws invalid_call   for a state below 0
@@ -439,6 +271,18 @@ class at_states : public detail::summed_terms<detail::term_of<Fn, DF>, detail::l
   at_states(std::vector<step_index> states, Fn f, DF df)
     requires(!std::is_same_v<DF, no_derivative>)
       : at_states::summed_terms{{sorted(std::move(states))}, {std::move(f), std::move(df)}} {}
+  /// Refused: the states come first.
+  at_states(Fn f, DF df, std::vector<step_index>)
+    requires(!std::is_same_v<DF, no_derivative>)
+      : at_states::summed_terms{{{}}, {std::move(f), std::move(df)}} {
+    (void)detail::check_states_first<Fn>();
+  }
+  /// Refused: the states come first.
+  at_states(Fn f, std::vector<step_index>)
+    requires std::is_same_v<DF, detail::any_derivative>
+      : at_states::summed_terms{{{}}, {std::move(f), {}}} {
+    (void)detail::check_states_first<Fn>();
+  }
 
  private:
   [[nodiscard]] static std::vector<step_index> sorted(std::vector<step_index> all) {
@@ -453,6 +297,14 @@ class at_states : public detail::summed_terms<detail::term_of<Fn, DF>, detail::l
 template <class Fn> at_states(std::vector<step_index>, Fn) -> at_states<Fn>;
 /// A function and its derivative.
 template <class Fn, class DF> at_states(std::vector<step_index>, Fn, DF) -> at_states<Fn, DF>;
+/// Refused: the states come first.
+template <class Fn>
+  requires(!std::is_convertible_v<Fn, std::vector<step_index>>)
+at_states(Fn, std::vector<step_index>) -> at_states<Fn, detail::any_derivative>;
+/// Refused: the states come first.
+template <class Fn, class DF>
+  requires(!std::is_convertible_v<Fn, std::vector<step_index>>)
+at_states(Fn, DF, std::vector<step_index>) -> at_states<Fn, DF>;
 
 /// The sum of two objectives; `a + b` makes it.
 template <objective First, objective Second>

@@ -238,25 +238,7 @@ auto differentiate(ModelType&& m, X0&& x0, ParamsGiven const& p, Place const& pl
 template <class ModelType, class X0, class Place, class Fn, class... Last>
   requires(detail::plan_place<Place> && !detail::has_its_tool<ModelType>)
 auto differentiate(ModelType&& m, X0&& x0, Place const& plan, Fn f, Last&&... last) {
-  using Model = std::remove_reference_t<ModelType>;
-  using State = std::remove_cvref_t<X0>;
-  using refused = derivatives<typename detail::first_returned<State>::type>;
-  if constexpr (detail::together<Last...>)
-    return detail::differentiated_by_ranks<refused>(
-        plan,
-        [&](auto&&... given) {
-          return differentiate(m, std::forward<X0>(x0), plan, std::move(f), std::forward<decltype(given)>(given)...);
-        },
-        std::forward<Last>(last)...);
-  else if constexpr (!detail::check_differentiated<Model, X0, no_params, Place, detail::objective_type<Fn>, Last...>())
-    return refused{};
-  else {
-    auto const objective = detail::as_objective(std::move(f));
-    if constexpr (!detail::is_run_while<Place>) detail::check_reached(detail::steps_of(plan), objective);
-    detail::result_memory<detail::bar_in<Model, State>, no_params> memory;
-    detail::differentiate_into(memory, m, x0, detail::no_parameters, plan, objective, std::forward<Last>(last)...);
-    return std::move(memory.result);
-  }
+  return differentiate(m, std::forward<X0>(x0), detail::no_parameters, plan, std::move(f), std::forward<Last>(last)...);
 }
 
 /// Refused: another order, or an argument too few.

@@ -5,8 +5,10 @@
 #include <type_traits>
 #include <utility>
 #include <cairn/core/detail/user_values.hpp>
+#include <cairn/door/detail/adjoint_checks.hpp>
 #include <cairn/door/detail/checks.hpp>
 #include <cairn/door/detail/lending.hpp>
+#include <cairn/run/form/detail/bound_seed.hpp>
 #include <cairn/run/form/detail/last_arguments.hpp>
 #include <cairn/run/form/detail/loop_adjoint.hpp>
 #include <cairn/run/form/detail/plans_inside.hpp>
@@ -23,26 +25,6 @@
 /// schedules and the planners, `cairn/chains.hpp` chains and graphs. Adapters are in `cairn/adapt/`.
 namespace cairn {
 namespace detail {
-
-/// The adjoint's type.
-template <class Seed, class State> using bar_type = typename bar_of<std::remove_reference_t<Seed>, State>::type;
-/// The same for a seed that may take the parameters of a `wrt`.
-template <class Seed, class State, class Wrt>
-using bar_type_with = bar_type<typename bound_seed<Seed, State, Wrt>::type, State>;
-
-/// The likely result type of a refused call: the seed's type, or the state's if the seed is not an adjoint.
-template <class Seed, class State>
-struct refused_bar {
-  static constexpr bool is_seed = !function_like<bar_type<Seed, State>> && !generic<bar_type<Seed, State>>;
-  using type = typename first_returned<std::conditional_t<is_seed, bar_type<Seed, State>, void>, State>::type;
-};
-/// The state; if step and initial state are swapped, the argument in the step's place.
-template <class Step, class StateType, bool = swapped<Step, StateType>()>
-struct refused_state { using type = StateType; };
-template <class Step, class StateType>
-struct refused_state<Step, StateType, true> { using type = Step; };
-/// The step for that question; with parameters it is not asked.
-template <class Step, class Wrt> using step_refused = std::conditional_t<is_wrt<Wrt>, no_wrt, Step>;
 
 /// Detects a number of checkpoints after the number of steps, which moves seed and adjoint one place back.
 template <class PlanGiven, class Count, class Seed, class Adjoint, class StateType>

@@ -8,6 +8,7 @@
 #include <vector>
 #include <cairn/core/detail/compiler.hpp>
 #include <cairn/core/detail/in_use.hpp>
+#include <cairn/door/detail/adjoint_checks.hpp>
 #include <cairn/run/form/detail/plans_inside.hpp>
 #include <cairn/run/form/detail/refused_run.hpp>
 #include <cairn/run/gradient.hpp>
@@ -36,7 +37,7 @@ struct forward_by_plan {
     sweep.begin_again(x0, plan, {plan.steps(), 0, false}, form);
     sweep.bring_live(step);
     turn_only<Step> user{step};
-    sweep.run_rest(step, user, observer);
+    sweep.template run_plan<true>(step, user, observer);
   }
 };
 

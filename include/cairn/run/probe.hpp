@@ -5,6 +5,7 @@
 #include <utility>
 #include <cairn/core/error.hpp>
 #include <cairn/core/state_traits.hpp>
+#include <cairn/door/detail/adjoint_checks.hpp>
 #include <cairn/door/detail/checks.hpp>
 #include <cairn/rules/workload.hpp>
 #include <cairn/run/gradient.hpp>

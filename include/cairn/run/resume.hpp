@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <type_traits>
 #include <utility>
+#include <cairn/door/detail/adjoint_checks.hpp>
 #include <cairn/rules/open_schedule.hpp>
 #include <cairn/run/form/detail/open_loop.hpp>
 #include <cairn/run/gradient.hpp>
@@ -95,7 +96,7 @@ Bar rest_of_sweep(Asked const& asked, Step& step, X0& x0, PlanGiven const& given
   reversal<State, Step, Adjoint, Bar, false, is_limit<Limit>> user{step, adjoint, run.tapes(), 0};
   emplace_by(user.bar, [&] { return taken_out_by([&]() -> Bar&& { return std::move(position.bar); }); });
   run.bring_live(step);
-  run.run_rest(step, user, observer);
+  run.template run_plan<true>(step, user, observer);
   run.ended();
   end_report(observer, steps, plan.slots(), asked.work.step_calls(), user);
   return std::move(*user.bar);
@@ -115,9 +116,9 @@ Bar sweep_from_the_way(Asked const& asked, Step& step, X0& x0, Plan const& plan,
   run.begin_again(x0, plan, {step_index(plan.steps()), 0, false}, {shape_of_step<Step, State>().form, shape.form});
   reversal<State, Step, Adjoint, Bar, true, is_limit<Limit>> user{step, adjoint, run.tapes(), 0};
   run.bring_live(step);
-  run.run_rest(step, user, observer);
+  run.template run_plan<true>(step, user, observer);
   run.template turn_back<shape.form, Bar>(user, std::forward<Seed>(seed));
-  run.run_rest(step, user, observer);
+  run.template run_plan<true>(step, user, observer);
   run.ended();
   end_report(observer, plan.steps(), plan.slots(), asked.work.step_calls(), user);
   return std::move(*user.bar);

@@ -3,6 +3,7 @@
 /// \file resume_while.hpp  Resumes a loop of unknown length that was stopped on its way forward.
 #include <type_traits>
 #include <utility>
+#include <cairn/door/detail/adjoint_checks.hpp>
 #include <cairn/door/run_while.hpp>
 #include <cairn/run/resume.hpp>
 #include <cairn/run/while.hpp>
@@ -27,7 +28,7 @@ Bar open_sweep_from_the_way(Asked const& asked, Step& step, X0& x0, KeepGoing& k
   run.turned_again();
   reversal<State, Step, Adjoint, Bar, false> user{step, adjoint, run.tapes(), 0};
   run.template turn_back<shape.form, Bar>(user, std::forward<Seed>(seed));
-  run.run_rest(step, user, observer);
+  run.template run_plan<true>(step, user, observer);
   run.ended();
   end_report(observer, run.steps(), plan.slots(), asked.work.step_calls());
   return std::move(*user.bar);

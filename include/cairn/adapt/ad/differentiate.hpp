@@ -168,4 +168,12 @@ auto differentiate(Tool&& tool, Step step, X0 const& x0, Params params, Plan con
                        std::move(f), std::forward<Rest>(rest)...);
 }
 
+/// Refused: another order, or an argument too few.
+template <class Tool, class Step, class X0, class... Rest>
+  requires(!detail::places_plan<std::remove_cvref_t<Rest>...>)
+auto differentiate(tool_model<Tool, Step>, X0&&, Rest&&...) {
+  (void)detail::check_order<std::remove_cvref_t<Rest>...>();
+  return derivatives<std::remove_cvref_t<X0>, double>{};
+}
+
 }  // namespace cairn

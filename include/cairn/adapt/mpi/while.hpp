@@ -30,9 +30,8 @@ struct noted_step {
     else return {step_form::in_place, true, false, fault::none};
   }
   template <class, class Given>
-  [[nodiscard]] auto with_params(Given const& p) {
-    auto bound = bind_step<State>(step, p);
-    return noted_step<decltype(bound), State>{bound, more};
+  void run(Given const& p, step_index const i, State& x) {
+    *more = call_step<State, shape_of_step_with<Step, State, Given>().indexed>(step, p, i, x);
   }
 };
 

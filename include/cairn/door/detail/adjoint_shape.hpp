@@ -199,20 +199,22 @@ template <class Record, class Reverse, class State, class Bar>
   else if constexpr (calls<Record, State&>) return reverse_after<Record, Reverse, State, Bar>(none, none, none);
   else return no_adjoint(fault::tape);
 }
-/// Functions made of others bind the parameters of a loop to their parts, as `binds_step` says: with_params<State>(p)
-/// of a record, with_params<Tape, Bar>(p, dp) of a reverse, with_params<State, Bar>(p, dp) of other adjoints.
+/// Functions made of others take p and dp in the library's own form, as steps made of others do: `run<State>(p, i, x)` of
+/// a record, `back(tape, bar, p, dp, i)` of a reverse, `back<State>(x, x1, bar, p, dp, from, to)` of other adjoints.
 template <class Fn, class State, class ParamsGiven>
 concept binds_record = requires { Fn::template record_with<State, ParamsGiven>(); };
 template <class Fn, class Tape, class Bar, class ParamsGiven, class Sum>
 concept binds_reverse = requires { Fn::template reverse_with<Tape, Bar, ParamsGiven, Sum>(); };
 template <class Fn, class State, class Bar, class ParamsGiven, class Sum>
 concept binds_adjoint = requires { Fn::template adjoint_with<State, Bar, ParamsGiven, Sum>(); };
+/// As which such a record and such a reverse are read.
 template <class Fn, class State, class ParamsGiven>
-using record_bound =
-    decltype(std::declval<Fn&>().template with_params<State>(std::declval<ParamsGiven const&>()));
-template <class Fn, class Tape, class Bar, class ParamsGiven, class Sum>
-using reverse_bound = decltype(std::declval<Fn&>().template with_params<Tape, Bar>(std::declval<ParamsGiven const&>(),
-                                                                                 std::declval<Sum&>()));
+struct record_bound {
+  auto operator()(State& x, step_index i) const
+      -> decltype(std::declval<Fn&>().template run<State>(std::declval<ParamsGiven const&>(), i, x));
+};
+template <class Tape, class Bar> struct reverse_bound { void operator()(Tape&, Bar&, step_index) const; };
+template <class Tape> struct reverse_bound<Tape, library_bar> { void operator()(Tape&, step_index) const; };
 
 /// Whether f can be read as tape = f(x, p[, i]).
 template <class Fn, class State, class ParamsGiven>
@@ -238,8 +240,7 @@ template <class Record, class Reverse, class State, class Bar, class ParamsGiven
     return reverse_after<Record, Reverse, State, Bar>(given, arguments<ParamsGiven const&, Sum&>{}, index);
   else if constexpr (!reverse_takes<Reverse, tape, Bar, ParamsGiven, Sum>()) return no_adjoint(fault::tape);
   else
-    return reverse_after<Record, reverse_bound<Reverse, tape, Bar, ParamsGiven, Sum>, State, Bar>(given, arguments<>{},
-                                                                                                  index);
+    return reverse_after<Record, reverse_bound<tape, Bar>, State, Bar>(given, arguments<>{}, index);
 }
 template <class Record, class Reverse, class State, class Bar, class ParamsGiven, class Sum>
 [[nodiscard]] consteval adjoint_shape recorded_adjoint_with() {

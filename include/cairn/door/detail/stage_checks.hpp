@@ -49,6 +49,9 @@ template <stage_fault Found>
       Found != narrow,
       "cairn: a stage takes a number as one of a narrower type, which would truncate it; take the type that it is "
       "given");
+  static_assert(Found != index,
+                "cairn: a stage takes its number as a floating-point or short number, a bool or a default argument; take "
+                "`cairn::step_index i`");
   static_assert(Found != unnamed_form,
                 "cairn: cannot determine which state this stage takes, because its forward is a template or "
                 "overloaded; use cairn::any_stage::taking<State>(stage)");

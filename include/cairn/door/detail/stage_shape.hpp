@@ -7,9 +7,37 @@
 #include <utility>
 #include <cairn/core/detail/copy_fault.hpp>
 #include <cairn/core/numbers.hpp>
-#include <cairn/door/detail/callable.hpp>
+#include <cairn/door/detail/member_function.hpp>
+#include <cairn/door/detail/user_function.hpp>
+#include <cairn/door/wrt.hpp>
 
 namespace cairn::detail {
+
+/// Its functions.
+struct member_forward {
+  template <class T>
+  static consteval auto pointer() -> decltype(&T::forward) { return &T::forward; }
+  template <class T, class... Args>
+  static auto call(T& of, Args&&... args) -> decltype(of.forward(std::forward<Args>(args)...)) {
+    return of.forward(std::forward<Args>(args)...);
+  }
+};
+struct member_record {
+  template <class T>
+  static consteval auto pointer() -> decltype(&T::record) { return &T::record; }
+  template <class T, class... Args>
+  static auto call(T& of, Args&&... args) -> decltype(of.record(std::forward<Args>(args)...)) {
+    return of.record(std::forward<Args>(args)...);
+  }
+};
+struct member_backward {
+  template <class T>
+  static consteval auto pointer() -> decltype(&T::backward) { return &T::backward; }
+  template <class T, class... Args>
+  static auto call(T& of, Args&&... args) -> decltype(of.backward(std::forward<Args>(args)...)) {
+    return of.backward(std::forward<Args>(args)...);
+  }
+};
 
 /// What is wrong with a stage, or with another argument of a chain's sweep.
 enum class stage_fault : std::uint8_t {
@@ -23,7 +51,8 @@ enum class stage_fault : std::uint8_t {
   unchanged, ///< backward returns nothing and cannot change bar
   both,      ///< backward returns something and also takes bar in order to change it
   whole,     ///< backward returns a whole number for a bar of floating-point numbers
-  narrow,    ///< a parameter of forward or backward is too narrow for the number it receives
+  narrow,    ///< a parameter of a function is too narrow for the number it receives
+  index,     ///< the number of the stage is taken as another kind of number, or by a default argument
   unnamed_form,    ///< any_stage: the parameter type of forward is unknown
   stages,        ///< no tuple, list or indexed_stages
   two_states,    ///< stages of a list return another type of state than they take
@@ -51,69 +80,69 @@ struct stage_shape {
   bool needs_output = false;   ///< backward takes y; only without a tape
   bool gives_adjoint = false;  ///< backward returns the new bar; otherwise it changes the old one
   bool moves_adjoint = false;  ///< backward may take the old bar as an rvalue
-  bool adds = false;           ///< backward takes the gradient with respect to parameters
+  bool runs_with_p = false;    ///< forward takes the parameters of the chain
+  bool records_with_p = false;
+  bool adds = false;           ///< backward takes them, and the gradient with respect to them
 };
+
+/// What the functions of a stage get beside states, tapes and bar: p and dp, `no_params` if the chain has none, and the
+/// number of the stage, if all are one object. A list of arguments is a `call_with`.
+template <class Params, class DP, bool Indexed>
+struct stage_context {
+  static constexpr bool has_params = !no_p<Params>, indexed = Indexed;
+  using number = std::conditional_t<Indexed, call_with<numbers_step>, call_with<>>;
+  template <class... Args> using bare = decltype(call_with<Args...>{} + number{});
+  template <class... Args> using one = decltype(call_with<Args..., reads_params<Params>>{} + number{});
+  template <class... Args> using both = decltype(call_with<Args..., reads_params<Params>, adds_to<DP>>{} + number{});
+};
+using plain_stage = stage_context<no_params, no_params, false>;
+
+/// An argument that may be moved from.
+template <class T> struct moves : argument<T, T&&, fault::narrow> {};
+
+/// Whether f is called with p: what would cut p to a narrower number, and can be called without, means something else by
+/// that parameter.
+template <class Fn, class With, class Without>
+[[nodiscard]] consteval bool wants_params() {
+  if constexpr (!called_with<Fn, With>) return false;
+  else return fault_of_call<Fn>(With{}) != fault::params || !called_with<Fn, Without>;
+}
+/// A function of a stage that takes a state: `Context` says with what else.
+template <class Name, class Stage, class Context, class State>
+struct stage_function {
+  using fn = member_as_function<Name, Stage>;
+  using without = typename Context::template bare<reads<State>>;
+  static constexpr bool with_p = [] {
+    if constexpr (!Context::has_params) return false;
+    else return wants_params<fn, typename Context::template one<reads<State>>, without>();
+  }();
+  using call = std::conditional_t<with_p, typename Context::template one<reads<State>>, without>;
+  static constexpr bool fits = called_with<fn, call>;
+  using result = typename result_with<fn, call>::type;
+};
+template <class Stage, class Context, class State>
+using forward_in = stage_function<member_forward, Stage, Context, State>;
+template <class Stage, class Context, class State>
+using record_in = stage_function<member_record, Stage, Context, State>;
+/// The state that a stage returns.
+template <class Stage, class Context, class State> using next_of = typename forward_in<Stage, Context, State>::result;
+/// What it records; without a record, the state that it returns.
+template <class Stage, class Context, class State>
+using tape_of_stage =
+    typename std::conditional_t<record_in<Stage, Context, State>::fits, record_in<Stage, Context, State>,
+                                forward_in<Stage, Context, State>>::result;
 
 /// Has a member `record` that is neither overloaded nor a template, like the members of `taped_stage`.
 template <class Stage>
 concept names_record = requires { &Stage::record; };
 
-/// Has a backward with known parameter types, so that asking what it takes compiles no body.
-template <class Stage>
-concept told_backward = std::is_member_function_pointer_v<decltype(&Stage::backward)> ||
-                        requires(Stage& s) { requires one_signature<std::remove_cvref_t<decltype((s.backward))>>; };
-
-/// Has a forward with known parameter types.
-template <class Stage>
-concept told_forward = std::is_member_function_pointer_v<decltype(&Stage::forward)> ||
-                       requires(Stage& s) { requires one_signature<std::remove_cvref_t<decltype((s.forward))>>; };
-
-struct no_result {};
-
-/// The arguments of a stage's function, with the stage's number at the end if the function takes it.
-template <class... T> struct stage_arguments {};
-
-template <class Stage, class All> inline constexpr bool runs_forward = false;
-template <class Stage, class... Args>
-inline constexpr bool runs_forward<Stage, stage_arguments<Args...>> = requires(Stage& s) {
-  s.forward(std::declval<Args>()...);
-};
-template <class Stage, class All> inline constexpr bool runs_record = false;
-template <class Stage, class... Args>
-inline constexpr bool runs_record<Stage, stage_arguments<Args...>> = requires(Stage& s) {
-  s.record(std::declval<Args>()...);
-};
-template <class Stage, class All> inline constexpr bool runs_backward = false;
-template <class Stage, class... Args>
-inline constexpr bool runs_backward<Stage, stage_arguments<Args...>> = requires(Stage& s) {
-  s.backward(std::declval<Args>()...);
-};
-
-/// The parameter of forward is too narrow for the number it receives.
-template <class Stage, class State, class... Index>
-concept cuts_state = told_forward<Stage> && std::is_arithmetic_v<State> &&
-    runs_forward<Stage, stage_arguments<narrowed<State>, Index...>>;
-
-template <class Stage, class... Args>
-auto forward_result(stage_arguments<Args...>) -> decltype(std::declval<Stage&>().forward(std::declval<Args>()...));
-template <class Stage, class... Args>
-auto record_result(stage_arguments<Args...>) -> decltype(std::declval<Stage&>().record(std::declval<Args>()...));
-template <class Stage, class... Args>
-auto backward_result(stage_arguments<Args...>) -> decltype(std::declval<Stage&>().backward(std::declval<Args>()...));
-
-template <class Stage, class All, bool Runs = runs_forward<Stage, All>> struct next_state { using type = no_result; };
-template <class Stage, class All>
-struct next_state<Stage, All, true> {
-  using type = decltype(forward_result<Stage>(All{}));
-};
-template <class Stage, class All, bool Runs = runs_record<Stage, All>>
-struct tape_of_stage {
-  using type = typename next_state<Stage, All>::type;
-};
-template <class Stage, class All>
-struct tape_of_stage<Stage, All, true> {
-  using type = decltype(record_result<Stage>(All{}));
-};
+/// What a fault of one call means for the stage.
+[[nodiscard]] consteval stage_fault fault_in_stage(fault found) {
+  if (found == fault::narrow || found == fault::params) return stage_fault::narrow;
+  if (found == fault::sum) return stage_fault::backward;
+  if (found == fault::floating || found == fault::short_index || found == fault::preset) return stage_fault::index;
+  return stage_fault::none;
+}
 
 /// `output(tape)` refers to a state Y.
 template <class Stage, class Tape, class Output>
@@ -130,114 +159,114 @@ struct stage_read {
   stage_shape shape;
 };
 
-/// A backward called with `Before..., bar, Index...`. One that returns the new bar may take the old one as an rvalue.
-template <class Stage, class Bar, class Before, class Index> struct backward_read;
-template <class Stage, class Bar, class... Before, class... Index>
-struct backward_read<Stage, Bar, stage_arguments<Before...>, stage_arguments<Index...>> {
-  template <class Old> using with = stage_arguments<Before..., Old, Index...>;
-  static constexpr bool by_reference = runs_backward<Stage, with<Bar&>>, by_move = runs_backward<Stage, with<Bar&&>>,
-                        fits = by_reference || by_move;
+/// A backward called with `Before..., bar` and what else there is. One that returns the new bar may take the old one as
+/// an rvalue.
+template <class Stage, class Context, class Bar, class... Before>
+struct backward_read {
+  using fn = member_as_function<member_backward, Stage>;
+  template <class Old>
+  static constexpr bool adds = [] {
+    if constexpr (!Context::has_params) return false;
+    else
+      return wants_params<fn, typename Context::template both<Before..., Old>,
+                          typename Context::template bare<Before..., Old>>();
+  }();
+  template <class Old>
+  using call =
+      typename std::conditional_t<adds<Old>, std::type_identity<typename Context::template both<Before..., Old>>,
+                                  std::type_identity<typename Context::template bare<Before..., Old>>>::type;
+  template <class Old> using result = typename result_with<fn, call<Old>>::type;
+  static constexpr bool by_reference = called_with<fn, call<may_change<Bar>>>,
+                        by_move = called_with<fn, call<moves<Bar>>>, fits = by_reference || by_move;
 
   template <class Old>
   static consteval auto as(stage_shape found) {
-    using Result = decltype(backward_result<Stage>(with<Old>{}));
-    found.gives_adjoint = !std::is_void_v<Result>;
-    found.moves_adjoint = std::is_rvalue_reference_v<Old>;
-    if constexpr (requires { Stage::template backward_takes<Before..., Old, Index...>; })
-      found.adds = Stage::template backward_takes<Before..., Old, Index...>;
-    found.wrong = std::is_void_v<Result> || standalone<Result> ? stage_fault::none : stage_fault::adjoint;
-    if constexpr (cuts_one()) found.wrong = stage_fault::narrow;
-    else if constexpr (!std::is_void_v<Result> && std::is_lvalue_reference_v<Old>) found.wrong = stage_fault::both;
+    using Result = result<Old>;
+    constexpr bool nothing = std::is_void_v<Result>;
+    found.gives_adjoint = !nothing;
+    found.moves_adjoint = std::is_same_v<Old, moves<Bar>>;
+    found.adds = adds<Old>;
+    found.wrong = nothing || standalone<Result> ? stage_fault::none : stage_fault::adjoint;
+    if constexpr (constexpr auto cut = fault_in_stage(fault_of_call<fn>(call<Old>{})); cut != stage_fault::none)
+      found.wrong = cut;
+    else if constexpr (!nothing && !std::is_same_v<Old, moves<Bar>>) found.wrong = stage_fault::both;
     else if constexpr (whole_for<Result, Bar>) found.wrong = stage_fault::whole;
-    if constexpr (std::is_void_v<Result> && told_backward<Stage>)
-      if (by_move || runs_backward<Stage, with<Bar const&>>) found.wrong = stage_fault::unchanged;
-    return stage_read<std::conditional_t<std::is_void_v<Result>, Bar, Result>>{found};
-  }
-  /// True if backward cuts bar, or the first argument before it, to a narrower number.
-  static consteval bool cuts_one() {
-    if constexpr (!told_backward<Stage>) return false;
-    else return cuts<Bar, with<narrowed<Bar>>>() || cuts_first(stage_arguments<Before...>{});
-  }
-  template <class First, class... Next>
-  static consteval bool cuts_first(stage_arguments<First, Next...>) {
-    using T = std::remove_cvref_t<First>;
-    return cuts<T, stage_arguments<narrowed<T>, Next..., std::conditional_t<by_reference, Bar&, Bar&&>, Index...>>();
-  }
-  template <class T, class All>
-  static consteval bool cuts() {
-    if constexpr (!std::is_arithmetic_v<T>) return false;
-    else return runs_backward<Stage, All>;
+    if constexpr (nothing && one_signature<fn>)
+      if (by_move || called_with<fn, call<reads<Bar>>>) found.wrong = stage_fault::unchanged;
+    return stage_read<std::conditional_t<nothing, Bar, Result>>{found};
   }
   static consteval auto get(stage_shape found) {
-    if constexpr (!by_reference) return as<Bar&&>(found);
-    else if constexpr (by_move && !std::is_void_v<decltype(backward_result<Stage>(with<Bar&>{}))>)
-      return as<Bar&&>(found);
-    else return as<Bar&>(found);
+    if constexpr (!by_reference) return as<moves<Bar>>(found);
+    else if constexpr (by_move && !std::is_void_v<result<may_change<Bar>>>) return as<moves<Bar>>(found);
+    else return as<may_change<Bar>>(found);
   }
 };
 
-template <class Stage, class State, class Bar, class... Index>
-[[nodiscard]] consteval auto read_taped() {
-  using all = stage_arguments<State const&, Index...>;
-  using tape = typename tape_of_stage<Stage, all>::type;
+template <class Stage, class Context, class State, class Bar>
+[[nodiscard]] consteval auto read_taped(stage_shape found) {
+  using tape = tape_of_stage<Stage, Context, State>;
   constexpr auto fault = [](stage_fault wrong) { return stage_read<Bar>{{.wrong = wrong}}; };
   if constexpr (!standalone<tape>) return fault(stage_fault::tape);
-  else if constexpr (!refers_to_output<Stage, tape, typename next_state<Stage, all>::type>)
-    return fault(stage_fault::output);
+  else if constexpr (!refers_to_output<Stage, tape, next_of<Stage, Context, State>>) return fault(stage_fault::output);
   else {
-    using alone = backward_read<Stage, Bar, stage_arguments<tape&>, stage_arguments<Index...>>;
-    using with_state = backward_read<Stage, Bar, stage_arguments<State const&, tape&>, stage_arguments<Index...>>;
-    if constexpr (alone::fits) return alone::get({.taped = true, .needs_state = false});
-    else if constexpr (with_state::fits) return with_state::get({.taped = true});
+    using alone = backward_read<Stage, Context, Bar, may_change<tape>>;
+    using with_state = backward_read<Stage, Context, Bar, reads<State>, may_change<tape>>;
+    found.taped = true;
+    found.needs_state = !alone::fits;
+    if constexpr (alone::fits) return alone::get(found);
+    else if constexpr (with_state::fits) return with_state::get(found);
     else return fault(stage_fault::backward);
   }
 }
-template <class Stage, class State, class Bar, class... Index>
-[[nodiscard]] consteval auto read_untaped() {
-  using next = typename next_state<Stage, stage_arguments<State const&, Index...>>::type;
-  using alone = backward_read<Stage, Bar, stage_arguments<State const&>, stage_arguments<Index...>>;
-  using with_output = backward_read<Stage, Bar, stage_arguments<State const&, next const&>, stage_arguments<Index...>>;
-  if constexpr (alone::fits) return alone::get({});
-  else if constexpr (with_output::fits) return with_output::get({.needs_output = true});
+template <class Stage, class Context, class State, class Bar>
+[[nodiscard]] consteval auto read_untaped(stage_shape found) {
+  using alone = backward_read<Stage, Context, Bar, reads<State>>;
+  using with_output = backward_read<Stage, Context, Bar, reads<State>, reads<next_of<Stage, Context, State>>>;
+  found.needs_output = !alone::fits;
+  if constexpr (alone::fits) return alone::get(found);
+  else if constexpr (with_output::fits) return with_output::get(found);
   else return stage_read<Bar>{{.wrong = stage_fault::backward}};
 }
 /// A stage whose forward or record takes the parameters of the chain, but whose backward does not, would lose its part
 /// of their gradient.
-template <class Stage, class Read, class... Args>
-[[nodiscard]] consteval Read with_gradient_kept(Read found, stage_arguments<Args...>) {
-  if constexpr (requires { Stage::template forward_takes<Args...>; })
-    if (found.shape.wrong == stage_fault::none && !found.shape.adds &&
-        (Stage::template forward_takes<Args...> || Stage::template record_takes<Args...>))
-      found.shape.wrong = stage_fault::dropped;
+template <class Read>
+[[nodiscard]] consteval Read with_gradient_kept(Read found) {
+  auto& shape = found.shape;
+  if (shape.wrong == stage_fault::none && !shape.adds && (shape.runs_with_p || shape.records_with_p))
+    shape.wrong = stage_fault::dropped;
   return found;
 }
-/// Reads a whole stage. `Index...` is `step_index const&` for stages with a number.
-template <class Stage, class State, class Bar, class... Index>
+/// Reads a whole stage.
+template <class Stage, class Context, class State, class Bar>
 [[nodiscard]] consteval auto read_stage() {
   constexpr auto fault = [](stage_fault wrong) { return stage_read<Bar>{{.wrong = wrong}}; };
-  using all = stage_arguments<State const&, Index...>;
-  using next = typename next_state<Stage, all>::type;
+  using forward = forward_in<Stage, Context, State>;
+  using record = record_in<Stage, Context, State>;
+  using next = typename forward::result;
+  constexpr auto cut = []<class Of>(std::type_identity<Of>) {
+    if constexpr (!Of::fits) return stage_fault::none;
+    else return fault_in_stage(fault_of_call<typename Of::fn>(typename Of::call{}));
+  };
+  constexpr stage_fault cut_state = cut(std::type_identity<forward>{}), cut_record = cut(std::type_identity<record>{});
+  constexpr stage_shape found{.runs_with_p = forward::with_p, .records_with_p = record::with_p};
   if constexpr (!std::is_class_v<Stage> || std::is_same_v<next, no_result>) return fault(stage_fault::forward);
   else if constexpr (!standalone<next>) return fault(stage_fault::state);
-  else if constexpr (cuts_state<Stage, State, Index...>) return fault(stage_fault::narrow);
-  else if constexpr (runs_record<Stage, all>)
-    return with_gradient_kept<Stage>(read_taped<Stage, State, Bar, Index...>(), all{});
+  else if constexpr (cut_state != stage_fault::none) return fault(cut_state);
+  else if constexpr (cut_record != stage_fault::none) return fault(cut_record);
+  else if constexpr (record::fits) return with_gradient_kept(read_taped<Stage, Context, State, Bar>(found));
   else if constexpr (names_record<Stage>) return fault(stage_fault::tape);
-  else return with_gradient_kept<Stage>(read_untaped<Stage, State, Bar, Index...>(), all{});
+  else return with_gradient_kept(read_untaped<Stage, Context, State, Bar>(found));
 }
 
 /// The form of a stage with states State before it and adjoints Bar after it.
-template <class Stage, class State, class Bar, class... Index>
+template <class Stage, class State, class Bar, class Context = plain_stage>
 struct stage_reading {
-  static constexpr auto read = read_stage<Stage, State, Bar, Index...>();
+  static constexpr auto read = read_stage<Stage, Context, State, Bar>();
   static constexpr stage_shape shape = read.shape;
-  using next =
-      typename next_state<Stage, stage_arguments<State const&, Index...>>::type;  ///< the state that it returns
-  using tape = typename tape_of_stage<Stage, stage_arguments<State const&, Index...>>::type;  ///< the recorded tape;
-                                                                                          ///< without record, the state
-                                                                                          ///< that it returns
-  using adjoint = typename decltype(read)::adjoint;                                       ///< the adjoint of the state
-                                                                                          ///< before it
+  static constexpr bool indexed = Context::indexed;
+  using next = next_of<Stage, Context, State>;
+  using tape = tape_of_stage<Stage, Context, State>;
+  using adjoint = typename decltype(read)::adjoint;  ///< of the state before it
 };
 
 }  // namespace cairn::detail

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <type_traits>
 #include <cairn/door/detail/signature.hpp>
+#include <cairn/door/detail/stage_shape.hpp>
 #include <cairn/door/wrt.hpp>
 
 namespace cairn::detail {
@@ -17,23 +18,12 @@ struct parameter_at { using type = void; };
 template <class List, std::size_t Place>
 struct parameter_at<List, Place, true> { using type = std::remove_cvref_t<typename type_at<Place, List>::type>; };
 
-/// The parameters of a stage's forward and backward; void if unknown.
-template <class Stage>
-[[nodiscard]] consteval auto parameters_of_forward() {
-  if constexpr (requires { &Stage::forward; }) return parameters_of<decltype(&Stage::forward)>();
-  else return std::type_identity<void>{};
-}
-template <class Stage>
-[[nodiscard]] consteval auto parameters_of_backward() {
-  if constexpr (requires { &Stage::backward; }) return parameters_of<decltype(&Stage::backward)>();
-  else return std::type_identity<void>{};
-}
 /// The parameters of the chain that a stage takes, `p` and `dp`, if its signatures show them: `forward(x, p)`,
 /// `backward(..., bar, p, dp)`. A whole number is not p, but the number of the stage.
 template <class Stage>
 struct told_params {
-  using forward = typename decltype(parameters_of_forward<Stage>())::type;
-  using backward = typename decltype(parameters_of_backward<Stage>())::type;
+  using forward = typename decltype(parameters_of_member<member_forward, Stage>())::type;
+  using backward = typename decltype(parameters_of_member<member_backward, Stage>())::type;
   static constexpr std::size_t count = parameters_in<backward>;
   static constexpr bool adds = count > 3, takes = !std::is_integral_v<typename parameter_at<forward, 1>::type>;
   using in_forward = std::conditional_t<takes, typename parameter_at<forward, 1>::type, void>;

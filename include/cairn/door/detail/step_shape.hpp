@@ -213,8 +213,8 @@ template <class Fn, class State>
     else return step_on_two<Fn, State>(arguments<>{}, arguments<>{});
   }
 }
-/// A step made of other functions, as `nested` makes one: `with_params<State>(p)` is the same step over its parts with
-/// p, called without it. What fits its parts is known only to itself.
+/// A step made of other functions, as `nested` makes one: it is called as `run<State>(p, i, x...)`, with `no_params` in a
+/// loop that has none. What fits its parts is known only to itself.
 template <class Fn, class State, class Params>
 concept binds_step = requires { Fn::template step_with<State, Params>(); };
 

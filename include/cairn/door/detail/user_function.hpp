@@ -100,18 +100,27 @@ template <class Fn, class... Args>
 [[nodiscard]] consteval fault fault_of_call(call_with<Args...>) {
   return argument_faults<Fn, call_with<>, call_with<Args...>>::get();
 }
+/// Whether f can be called with them, and its result.
+template <class Fn, class Call> inline constexpr bool called_with = false;
+template <class Fn, class... Args>
+inline constexpr bool called_with<Fn, call_with<Args...>> = calls<Fn, typename Args::passed...>;
+struct no_result {};
+template <class Fn, class Call, bool Fits = called_with<Fn, Call>> struct result_with { using type = no_result; };
+template <class Fn, class... Args>
+struct result_with<Fn, call_with<Args...>, true> { using type = call_result<Fn, typename Args::passed...>; };
+
 template <class... First, class... Second>
-[[nodiscard]] consteval call_with<First..., Second...> operator+(call_with<First...>, call_with<Second...>) { return {}; }
+[[nodiscard]] constexpr call_with<First..., Second...> operator+(call_with<First...>, call_with<Second...>) { return {}; }
 /// p and dp of a call, or nothing; the numbers of steps.
-[[nodiscard]] consteval call_with<> given_params(arguments<>) { return {}; }
+[[nodiscard]] constexpr call_with<> given_params(arguments<>) { return {}; }
 template <class Params>
-[[nodiscard]] consteval call_with<reads_params<std::remove_cvref_t<Params>>> given_params(arguments<Params>) { return {}; }
+[[nodiscard]] constexpr call_with<reads_params<std::remove_cvref_t<Params>>> given_params(arguments<Params>) { return {}; }
 template <class Params, class DP>
-[[nodiscard]] consteval call_with<reads_params<std::remove_cvref_t<Params>>, adds_to<std::remove_reference_t<DP>>>
+[[nodiscard]] constexpr call_with<reads_params<std::remove_cvref_t<Params>>, adds_to<std::remove_reference_t<DP>>>
 given_params(arguments<Params, DP>) { return {}; }
 /// Numbers of steps; a record that `adaptive` adds is read.
 template <class... Index>
-[[nodiscard]] consteval call_with<
+[[nodiscard]] constexpr call_with<
     std::conditional_t<std::is_same_v<std::remove_cvref_t<Index>, step_index>, numbers_step, reads<std::remove_cvref_t<Index>>>...>
 counts_in(arguments<Index...>) { return {}; }
 

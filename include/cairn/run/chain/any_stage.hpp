@@ -13,7 +13,6 @@
 #include <cairn/door/stage_value.hpp>
 #include <cairn/door/wrt.hpp>
 #include <cairn/run/chain/detail/call.hpp>
-#include <cairn/run/chain/detail/stage_with_params.hpp>
 
 namespace cairn {
 namespace detail {
@@ -25,10 +24,15 @@ struct types_of_stage {
   bool sized;                           ///< the sizes of what it makes are known
 };
 
-/// A stage as the executors call it: itself, or with the parameters that it takes.
-template <class Stage, class Params, class DP>
-struct stage_called { using type = stage_with_params<Stage, Params, DP, false>; };
-template <class Stage, class DP> struct stage_called<Stage, no_params, DP> { using type = Stage; };
+/// A stage reports bytes that it needs temporarily; one object for many stages, those of its number.
+template <class Stage, bool Indexed>
+concept tells_work = (Indexed && requires(Stage& s, step_index i) { std::int64_t(s.work_bytes(i)); }) ||
+                     (!Indexed && requires(Stage& s) { std::int64_t(s.work_bytes()); });
+template <bool Indexed, class Stage>
+[[nodiscard]] std::int64_t work_bytes_of(Stage& stage, [[maybe_unused]] step_index i) {
+  if constexpr (Indexed) return std::int64_t(stage.work_bytes(i));
+  else return std::int64_t(stage.work_bytes());
+}
 
 }  // namespace detail
 
@@ -73,8 +77,7 @@ class any_stage {
   };
   template <class Stage, class State, class Bar, class Params, class DP>
   struct model_of final : model {
-    using called = typename detail::stage_called<Stage, Params, DP>::type;
-    using reading = detail::stage_reading<called, State, Bar>;
+    using reading = detail::stage_reading<Stage, State, Bar, detail::stage_context<Params, DP, false>>;
     static constexpr bool with_params = !std::is_same_v<Params, no_params>;
     using next = typename reading::next;
     using tape = typename reading::tape;
@@ -85,15 +88,17 @@ class any_stage {
     explicit model_of(From&& from) : stage(std::forward<From>(from)) {}
     stage_value forward(stage_view x, stage_params const& by) override {
       State const& state = x.get<State>();
-      auto&& with = called_with(by);
-      return stage_value::made_by([&]() -> next { return detail::stage_forward(with, state); });
+      auto const given = params_in(by);
+      return stage_value::made_by([&]() -> next {
+        return detail::stage_forward<reading>(stage, given, 0, state);
+      });
     }
     stage_value record(stage_view x, stage_params const& by) override {
-      if constexpr (read.taped) {
-        State const& state = x.get<State>();
-        auto&& with = called_with(by);
-        return stage_value::made_by([&]() -> tape { return detail::stage_record(with, state); });
-      } else return forward(x, by);
+      State const& state = x.get<State>();
+      auto const given = params_in(by);
+      return stage_value::made_by([&]() -> tape {
+        return detail::stage_record<reading>(stage, given, 0, state);
+      });
     }
     stage_view output(stage_value const& in_tape) const override {
       if constexpr (read.taped) return stage_view{stage.output(in_tape.get<tape>())};
@@ -104,11 +109,13 @@ class any_stage {
       if constexpr (read.needs_state) state = detail::address_of(x.get<State>());
       tape& used = in_tape.get<tape>();
       Bar& old = bar.get<Bar>();
-      auto&& with = called_with(by);
+      auto const given = params_in(by);
       if constexpr (read.gives_adjoint)
-        return stage_value::made_by([&]() -> adjoint { return detail::stage_backward(with, state, used, old); });
+        return stage_value::made_by([&]() -> adjoint {
+          return detail::stage_backward<reading>(stage, given, 0, state, used, old);
+        });
       else {
-        detail::stage_backward(with, state, used, old);
+        detail::stage_backward<reading>(stage, given, 0, state, used, old);
         return std::move(bar);
       }
     }
@@ -121,18 +128,16 @@ class any_stage {
     }
     detail::stage_shape shape() const noexcept override { return read; }
     std::int64_t work_bytes() override {
-      if constexpr (detail::tells_work<Stage>) return std::int64_t(stage.work_bytes());
+      if constexpr (detail::tells_work<Stage, false>) return detail::work_bytes_of<false>(stage, 0);
       else return 0;
     }
     void* get(detail::type_mark type) noexcept override {
       return type == detail::mark_of<Stage>() ? static_cast<void*>(detail::address_of(stage)) : nullptr;
     }
 
-    [[nodiscard]] decltype(auto) called_with([[maybe_unused]] stage_params const& by) {
-      if constexpr (with_params) {
-        auto const given = by.get<Params, DP>();
-        return called{&stage, &given.p, &given.dp};
-      } else return (stage);
+    [[nodiscard]] static auto params_in([[maybe_unused]] stage_params const& by) {
+      if constexpr (with_params) return by.get<Params, DP>();
+      else return detail::by_nothing;
     }
 
     mutable Stage stage;
@@ -140,12 +145,12 @@ class any_stage {
   /// The form of a stage that takes X; void if its signature does not say.
   template <class Stage, class State, class Bar, class Params, class DP>
   struct reading_of {
-    using called = typename detail::stage_called<Stage, Params, DP>::type;
-    using next = typename detail::next_state<called, detail::stage_arguments<State const&>>::type;
+    using context = detail::stage_context<Params, DP, false>;
+    using next = detail::next_of<Stage, context, State>;
     using bar = std::conditional_t<std::is_void_v<Bar>, next, Bar>;
     static consteval detail::stage_fault fault() {
       if constexpr (detail::fault_of_next<next>() != detail::stage_fault::none) return detail::fault_of_next<next>();
-      else return detail::stage_reading<called, State, bar>::shape.wrong;
+      else return detail::stage_reading<Stage, State, bar, context>::shape.wrong;
     }
     using model = model_of<Stage, State, bar, Params, DP>;
   };
@@ -212,28 +217,4 @@ class any_stage {
   detail::owned<model> stage_{nullptr};
 };
 
-namespace detail {
-
-/// An `any_stage` with the parameters of its chain, for the executors.
-struct any_stage_with_params {
-  any_stage* stage;
-  stage_params by;
-
-  [[nodiscard]] stage_value forward(stage_view x) const { return stage->forward(x, by); }
-  [[nodiscard]] stage_value record(stage_view x) const { return stage->record(x, by); }
-  [[nodiscard]] stage_view output(stage_value const& tape) const { return stage->output(tape); }
-  [[nodiscard]] stage_value backward(stage_view x, stage_value& tape, stage_value& bar) const {
-    return stage->backward(x, tape, bar, by);
-  }
-  [[nodiscard]] bool needs_state() const noexcept { return stage->needs_state(); }
-  [[nodiscard]] std::int64_t work_bytes() const { return stage->work_bytes(); }
-  [[nodiscard]] bool gives_adjoint() const noexcept { return stage->gives_adjoint(); }
-  [[nodiscard]] types_of_stage types() const noexcept { return stage->types(); }
-};
-template <class Stage>
-concept erased_stage = std::is_same_v<Stage, any_stage> || std::is_same_v<Stage, any_stage_with_params>;
-[[nodiscard]] inline stage_params params_of(any_stage const&) noexcept { return {}; }
-[[nodiscard]] inline stage_params params_of(any_stage_with_params const& of) noexcept { return of.by; }
-
-}  // namespace detail
 }  // namespace cairn

@@ -8,14 +8,13 @@
 #include <cairn/door/detail/stage_checks.hpp>
 #include <cairn/door/stage.hpp>
 #include <cairn/rules/chain.hpp>
-#include <cairn/run/chain/any_stage.hpp>
 #include <cairn/run/chain/detail/checks.hpp>
+#include <cairn/run/chain/detail/given.hpp>
 #include <cairn/run/chain/detail/replay.hpp>
+#include <cairn/run/chain/detail/seed.hpp>
 #include <cairn/run/chain/detail/store_guard.hpp>
 #include <cairn/run/chain/detail/sweep.hpp>
-#include <cairn/run/chain/detail/with_params.hpp>
 #include <cairn/run/chain/store.hpp>
-#include <cairn/run/form/detail/loop_adjoint.hpp>
 #include <cairn/run/sweep/detail/action_range.hpp>
 #include <cairn/run/sweep/detail/given_parts.hpp>
 #include <cairn/run/sweep/detail/one_of.hpp>
@@ -43,54 +42,35 @@ template <class... Rest>
     return once ? stage_fault::none : stage_fault::twice;
   }
 }
-/// The parameters among the arguments that follow the seed, and the seed as the sweep calls it.
+/// The parameters among the arguments that follow the seed.
 template <class... Rest>
 using chain_wrt = std::remove_cvref_t<decltype(one_of<is_wrt<Rest>...>(std::declval<no_wrt&>(),
                                                                        std::declval<Rest&>()...))>;
-template <class Stages, class X0, class Seed, class Wrt> struct chain_seed_for { using type = Seed; };
-template <class Stages, class X0, class Seed, class Params, class DP>
-struct chain_seed_for<Stages, X0, Seed, wrt<Params, DP>> {
-  using type = decltype(chain_seed_with<typename chain_types<Stages, X0>::last>(
-      std::declval<Seed>(), std::declval<wrt<Params, DP> const&>(), std::declval<watched_params<Params> const&>()));
-};
 /// The likely result type of a refused call.
-template <class Stages, class X0>
-struct refused_adjoint : first_returned<std::conditional_t<of_any_stages<Stages>, stage_value, X0>> {};
+template <class Given, class X0>
+struct refused_adjoint : first_returned<std::conditional_t<Given::of_any, stage_value, X0>> {};
 
-template <class Stages, class... Rest>
+template <class Given, class... Rest>
 inline constexpr stage_fault fault_on_disk =
-    of_any_stages<Stages> && kept_on_disk<Rest...> ? stage_fault::any_on_disk : stage_fault::none;
+    Given::of_any && kept_on_disk<Rest...> ? stage_fault::any_on_disk : stage_fault::none;
 
 /// Whether a store keeps all states of a chain. What runs whole sweeps says itself what it needs.
 template <class Memory, class Store> inline constexpr bool stores_all = true;
-template <class Stages, class X0, class Bar, std::size_t... Place, class Store>
+template <class Given, class X0, class Bar, std::size_t... Place, class Store>
   requires(!std::is_same_v<Store, no_chain_store> && !keeps_runs<Store>)
-inline constexpr bool stores_all<chain_tuple<Stages, X0, Bar, std::index_sequence<Place...>>, Store> =
-    (chain_store<Store, typename state_in<Stages, X0, Place + 1>::type> && ...);
-template <class Stages, class X0, class Bar, class Store>
+inline constexpr bool stores_all<chain_tuple<Given, X0, Bar, std::index_sequence<Place...>>, Store> =
+    (chain_store<Store, typename state_in<Given, X0, Place + 1>::type> && ...);
+template <class Given, class X0, class Bar, class Store>
   requires(!std::is_same_v<Store, no_chain_store> && !keeps_runs<Store>)
-inline constexpr bool stores_all<chain_list<Stages, X0, Bar>, Store> =
-    chain_store<Store, typename list_types<Stages, X0, Bar>::state>;
+inline constexpr bool stores_all<chain_list<Given, X0, Bar>, Store> =
+    chain_store<Store, typename list_types<Given, X0, Bar>::state>;
 
-/// The types of a sweep.   \pre stages and plan have no fault
-template <class Stages, class X0, class Seed>
-struct chain_sweep {
-  using last = typename chain_types<Stages, X0>::last;
-  using seeded = seed_result<Seed, last>;           ///< the seed, or its result for the last state
-  using bar = typename bar_from<Seed, last>::type;  ///< the adjoint of the last state
-  using memory = typename chain_types<Stages, X0>::template memory<bar>;
-};
 /// The store among the arguments that follow the seed.
 template <class... Rest>
 using chain_store_in = std::remove_reference_t<decltype(one_of<is_chain_store<Rest>...>(std::declval<no_chain_store&>(),
                                                                                         std::declval<Rest&>()...))>;
 template <class... Rest> inline constexpr bool asks_for_checks = (is_options<Rest> || ... || false);
 
-template <class Stages, class X0, class Seed>
-[[nodiscard]] consteval stage_fault fault_of_chain_seed() {
-  using types = chain_sweep<Stages, X0, Seed>;
-  return fault_of_chain_backward<Stages, X0, Seed, typename types::seeded, typename types::bar>();
-}
 template <class Memory, class Store>
 [[nodiscard]] consteval stage_fault fault_of_chain_store() {
   return stores_all<Memory, Store> ? stage_fault::none : stage_fault::store;
@@ -101,55 +81,79 @@ template <class Memory, class... Rest>
   else return Memory::states_may_be_hashed ? stage_fault::none : stage_fault::unhashed;
 }
 
-/// One sweep, whose arguments have been checked.   \param parts  what the caller gave, for a run on disk
-template <class Stages, class X0, class Seed, class Parts, class Plan, class... Rest>
-auto obey_chain([[maybe_unused]] Parts const& parts, Stages& stages, X0 const& x0, Plan const& plan, Seed&& seed,
-                Rest&... rest) {
-  using sweep_types = chain_sweep<Stages, X0, Seed>;
-  using memory = typename sweep_types::memory;
+/// The replay check that options ask for.
+template <class Memory, class Actions, class Given, class... Rest>
+[[nodiscard]] auto chain_replay_for([[maybe_unused]] Actions const& actions, [[maybe_unused]] Given const& given,
+                                    [[maybe_unused]] Rest&... rest) {
+  if constexpr (!asks_for_checks<Rest...>) return no_chain_replay{};
+  else {
+    sweep_options none;
+    return chain_replay{one_of<is_options<Rest>...>(none, rest...).verify, actions, Memory::count_of(given),
+                        "cairn::chain_gradient"};
+  }
+}
+/// The caller's observer, which also fills in the report, if there is one.
+template <class Observer, class Plan, class Store, class... Rest>
+[[nodiscard]] decltype(auto) chain_observer(Observer& observer, [[maybe_unused]] Plan const& plan,
+                                            [[maybe_unused]] Store& store, [[maybe_unused]] step_index count,
+                                            [[maybe_unused]] Rest&... rest) {
+  if constexpr (!(is_report<Rest> || ... || false)) return (observer);
+  else {
+    sweep_report none;
+    sweep_report& report = one_of<is_report<Rest>...>(none, rest...);
+    report = {};
+    if constexpr (!kept_on_disk<Rest...>) note_peak(report, plan);
+    else note_peak(report, plan, Store::keeps_runs::chain_bytes(store, count));
+    return reporting<Observer&>{observer, report};
+  }
+}
+
+/// Everything after the checks of `chain_gradient`.
+template <class Given, class X0, class Plan, class Seed, class Wrt, class... Rest>
+auto run_chain(Given const& given, X0 const& x0, Plan const& plan, Seed&& seed, Wrt const& by, Rest&... rest) {
+  using types = chain_sweep<Given, X0, Seed, Wrt>;
+  using memory = typename types::memory;
   constexpr char const* who = "cairn::chain_gradient";
   no_chain_store no_store;
   no_observer nobody;
   sweep_failure unasked;
   auto& store = one_of<is_chain_store<Rest>...>(no_store, rest...);
-  auto& observer = one_of<is_observer<Rest>...>(nobody, rest...);
+  auto& asked = one_of<is_observer<Rest>...>(nobody, rest...);
   sweep_failure& failure = one_of<is_failure<Rest>...>(unasked, rest...);
   auto const& actions = actions_in(plan);
+  auto const& with = params_of(by);
+  watched_params const watch{with.p};
+  set_zero(with.p, with.dp);
   failure = {};
-  if constexpr (of_any_stages<Stages>) check_any_stages<X0, typename sweep_types::seeded>(stages, who);
-  check_chain_plan<memory, chain_store_in<Rest...>>(actions, stages, who);
-  [[maybe_unused]] wide runs = 0;  // of a sweep on disk
-  auto const sweep = [&](auto&& replay, auto& watching) {
-    if constexpr (kept_on_disk<Rest...>)
-      return std::remove_cvref_t<decltype(store)>::keeps_runs::template chain<memory>(
-          store, parts, stages, x0, plan, std::forward<Seed>(seed), watching, failure, replay, runs);
-    else {
-      memory run{stages, x0};
-      obey_chain_plan(run, stages, actions, std::forward<Seed>(seed), store, watching, failure, replay);
+  if constexpr (Given::of_any) check_any_stages<X0, typename types::seeded>(given, who);
+  check_chain_plan<memory, chain_store_in<Rest...>>(actions, given, who);
+  step_index const count = memory::count_of(given);
+  auto&& observer = chain_observer(asked, plan, store, count, rest...);
+  auto replay = chain_replay_for<memory>(actions, given, rest...);
+  auto&& from = chain_seed<typename types::last>(std::forward<Seed>(seed), by, watch);
+  using seed_type = typename types::seed;
+  constexpr bool reports = (is_report<Rest> || ... || false);
+  try {
+    if constexpr (kept_on_disk<Rest...>) {
+      using parts_type = given_parts<typename Given::stages_type, no_terms, std::remove_reference_t<Seed>,
+                                     std::remove_cvref_t<decltype(with.p)>, std::remove_reference_t<decltype(with.dp)>>;
+      parts_type const parts{address_of(given.stages), nullptr, address_of(seed), &with.p, &with.dp};
+      wide runs = 0;
+      auto bar = std::remove_cvref_t<decltype(store)>::keeps_runs::template chain<memory>(
+          store, parts, given, x0, plan, std::forward<seed_type>(from), observer, failure, replay, runs);
+      if constexpr (reports) observer.ends(count, 0, runs);
+      watch.check(who);
+      return bar;
+    } else {
+      memory run{given, x0};
+      obey_chain_plan(run, given, actions, std::forward<seed_type>(from), store, observer, failure, replay);
+      if constexpr (reports) observer.ends(count, 0, observer.runs());
+      watch.check(who);
       return run.take_adjoint();
     }
-  };
-  auto const with_replay = [&](auto& watching) {
-    if constexpr (!asks_for_checks<Rest...>) return sweep(no_chain_replay{}, watching);
-    else {
-      sweep_options none;
-      return sweep(chain_replay{one_of<is_options<Rest>...>(none, rest...).verify, actions, memory::count_of(stages),
-                                who},
-                   watching);
-    }
-  };
-  if constexpr (!(is_report<Rest> || ... || false)) return with_replay(observer);
-  else {
-    sweep_report none;
-    sweep_report& report = one_of<is_report<Rest>...>(none, rest...);
-    step_index const count = memory::count_of(stages);
-    report = {};
-    if constexpr (!kept_on_disk<Rest...>) note_peak(report, plan);
-    else note_peak(report, plan, std::remove_cvref_t<decltype(store)>::keeps_runs::chain_bytes(store, count));
-    reporting<decltype(observer)> counts{observer, report};
-    auto result = with_replay(counts);
-    counts.ends(count, 0, kept_on_disk<Rest...> ? runs : counts.runs());
-    return result;
+  } catch (nondeterminism_error const&) {
+    watch.check(who);  // it would be the cause
+    throw;
   }
 }
 
@@ -187,9 +191,8 @@ auto obey_chain([[maybe_unused]] Parts const& parts, Stages& stages, X0 const& x
 /// \throws anything   that stages, seed, store and observer throw, unchanged, after everything held is released
 template <class Stages, class X0, class Plan, class Seed, class... Rest>
 auto chain_gradient(Stages&& stages, X0 const& x0, Plan const& plan, Seed&& seed, Rest&&... rest) {
-  using Given = std::remove_reference_t<Stages>;
   using Wrt = detail::chain_wrt<Rest...>;
-  using State = typename detail::bound_stages<Given, Wrt>::type;
+  using Given = detail::chain_given_for<std::remove_reference_t<Stages>, Wrt>;
   using refused = detail::refused_adjoint<Given, X0>;
   if constexpr (detail::together<Rest...>) {
     if constexpr (!detail::check_together<true, false, Rest...>()) return detail::refuse<typename refused::type>();
@@ -204,38 +207,21 @@ auto chain_gradient(Stages&& stages, X0 const& x0, Plan const& plan, Seed&& seed
   else if constexpr (!detail::check_wrt<Wrt>()) return detail::refuse<typename refused::type>();
   else if constexpr (!detail::check_stages<detail::fault_on_disk<Given, Rest...>>())
     return detail::refuse<typename refused::type>();
-  else if constexpr (!detail::check_stages<detail::fault_of_chain_forward<State, X0, Plan>()>())
+  else if constexpr (!detail::check_stages<detail::fault_of_chain_forward<Given, X0, Plan>()>())
+    return detail::refuse<typename refused::type>();
+  else if constexpr (!detail::check_stages<detail::fault_of_chain_seed<Given, X0, Seed, Wrt>()>())
     return detail::refuse<typename refused::type>();
   else {
-    using SeedF = typename detail::chain_seed_for<State, X0, Seed, Wrt>::type;
-    using sweep_types = detail::chain_sweep<State, X0, SeedF>;
-    if constexpr (!detail::check_stages<detail::fault_of_chain_seed<State, X0, SeedF>()>())
+    using memory = typename detail::chain_sweep<Given, X0, Seed, Wrt>::memory;
+    if constexpr (!detail::check_stages<detail::fault_of_chain_store<memory, detail::chain_store_in<Rest...>>()>())
       return detail::refuse<typename refused::type>();
-    else if constexpr (!detail::check_stages<detail::fault_of_chain_store<typename sweep_types::memory,
-                                                                          detail::chain_store_in<Rest...>>()>())
+    else if constexpr (!detail::check_stages<detail::fault_of_chain_checks<memory, Rest...>()>())
       return detail::refuse<typename refused::type>();
-    else if constexpr (!detail::check_stages<detail::fault_of_chain_checks<typename sweep_types::memory, Rest...>()>())
-      return detail::refuse<typename refused::type>();
-    else if constexpr (!detail::is_wrt<Wrt>)
-      return detail::obey_chain<State, X0, Seed>(
-          detail::given_parts<Given, detail::no_terms, std::remove_reference_t<Seed>>{
-              detail::address_of(stages), nullptr, detail::address_of(seed)},
-          stages, x0, plan, std::forward<Seed>(seed), rest...);
     else {
       detail::no_wrt none;
-      auto& by = detail::one_of<detail::is_wrt<Rest>...>(none, rest...);
-      detail::watched_params const watch{by.p};
-      auto bound = detail::stages_with_params(stages, by);
-      detail::set_zero(by.p, by.dp);
-      detail::given_parts<Given, detail::no_terms, std::remove_reference_t<Seed>,
-                          typename detail::params_types<Wrt>::p, typename detail::params_types<Wrt>::dp> const
-          parts{detail::address_of(stages), nullptr, detail::address_of(seed), &by.p, &by.dp};
-      return watch.during("cairn::chain_gradient", [&] {
-        return detail::obey_chain<State, X0, SeedF>(
-            parts, bound, x0, plan,
-            detail::chain_seed_with<typename detail::chain_types<State, X0>::last>(std::forward<Seed>(seed), by, watch),
-            rest...);
-      });
+      Wrt const& by = detail::one_of<detail::is_wrt<Rest>...>(none, rest...);
+      Given const given = detail::given_chain(stages, by);
+      return detail::run_chain(given, x0, plan, std::forward<Seed>(seed), by, rest...);
     }
   }
 }

@@ -14,8 +14,9 @@
 #include <cairn/door/detail/stage_checks.hpp>
 #include <cairn/rules/chain.hpp>
 #include <cairn/run/chain/detail/checks.hpp>
+#include <cairn/run/chain/detail/given.hpp>
+#include <cairn/run/chain/detail/seed.hpp>
 #include <cairn/run/chain/detail/sweep.hpp>
-#include <cairn/run/chain/detail/with_params.hpp>
 #include <cairn/run/probe/detail/short_calls.hpp>
 #include <cairn/run/probe/detail/timings.hpp>
 
@@ -52,12 +53,12 @@ struct stage_times {
 
 /// Executes the plan of a probe for one run of the chain, or for many side by side, each with states and tapes of its
 /// own. For `execute` it is both the states and the user; it reads the clock around each call.
-template <class Clock, class Memory, class Stages, class X0, class Seed>
+template <class Clock, class Memory, class Given, class X0, class Seed>
 class chain_measurement : public no_hooks {
  public:
   /// \param steps  number of stages
-  chain_measurement(Stages& stages, X0 const& x0, Seed& seed, step_index steps)
-      : stages_{stages}, x0_{x0}, seed_{seed}, plan_{probing_plan(steps)}, times_(std::size_t(steps) + 1) {}
+  chain_measurement(Given const& given, X0 const& x0, Seed& seed, step_index steps)
+      : given_{given}, x0_{x0}, seed_{seed}, plan_{probing_plan(steps)}, times_(std::size_t(steps) + 1) {}
 
   /// Executes the plan `again` times for `count` runs of the chain; `inspect(action, run)` sees one of these runs after
   /// each action.
@@ -69,10 +70,10 @@ class chain_measurement : public no_hooks {
     };
     for (int k = 0; k < again; ++k) {
       runs_ = std::vector<std::optional<Memory>>(count);
-      for (auto& run : runs_) run.emplace(stages_, x0_);
+      for (auto& run : runs_) run.emplace(given_, x0_);
       list_cursor walk{plan_};
       sweep_status status;
-      while (execute(walk, *this, stages_, *this, after, status) != stop_reason::done) {
+      while (execute(walk, *this, given_, *this, after, status) != stop_reason::done) {
       }
       runs_.clear();
     }
@@ -90,7 +91,7 @@ class chain_measurement : public no_hooks {
     return clock_.net((times_[stage].*kind).median()) / double(count_);
   }
 
-  void advance(Stages&, step_index i, step_index, step_index&) {
+  void advance(Given const&, step_index i, step_index, step_index&) {
     timed(times_of(i).forward, [&](Memory& run) { run.forward(i); });
   }
   static constexpr bool keeps_nothing = true;
@@ -121,7 +122,7 @@ class chain_measurement : public no_hooks {
     into.add(seconds);
   }
 
-  Stages& stages_;
+  Given const& given_;
   X0 const& x0_;
   Seed& seed_;
   std::vector<action> plan_;
@@ -144,9 +145,9 @@ class chain_measurement : public no_hooks {
   return (segment + 2) * (largest(c.x) + largest(c.s)) + 2 * largest(c.g) + 2 * sizeof(void*) * wide(c.x.size());
 }
 
-template <class Clock, class Memory, class Stages, class X0, class Seed>
-[[nodiscard]] chain probed_chain(Stages& stages, X0 const& x0, Seed& seed, int tried) {
-  step_index const count = Memory::count_of(stages);
+template <class Clock, class Memory, class Given, class X0, class Seed>
+[[nodiscard]] chain probed_chain(Given const& given, X0 const& x0, Seed& seed, int tried) {
+  step_index const count = Memory::count_of(given);
   if (count < 0)
     throw invalid_plan{"cairn::chain_probe", "the number of stages is negative", {{"stages", count}}, "give 0 or more"};
   if (tried < 1)
@@ -159,8 +160,8 @@ template <class Clock, class Memory, class Stages, class X0, class Seed>
   c.x[0] = std::int64_t(bytes_of(x0));
   c.self_contained_tape = count > 0;
   for (step_index i = 0; i < count; ++i)
-    c.self_contained_tape = c.self_contained_tape && !Memory::needs_state(stages, i);
-  chain_measurement<Clock, Memory, Stages, X0, Seed> measured{stages, x0, seed, count};
+    c.self_contained_tape = c.self_contained_tape && !Memory::needs_state(given, i);
+  chain_measurement<Clock, Memory, Given, X0, Seed> measured{given, x0, seed, count};
   measured.measure(1, tried, [&](action const& taken, Memory const& run) {
     std::size_t const i = std::size_t(taken.from);
     switch (taken.kind) {
@@ -200,15 +201,44 @@ template <class Clock, class Memory, class Stages, class X0, class Seed>
 
 /// Whether the sizes of all states, tapes and adjoints are known.
 template <class Memory> inline constexpr bool weighs_all = true;
-template <class Stages, class X0, class Bar, std::size_t... Place>
-inline constexpr bool weighs_all<chain_tuple<Stages, X0, Bar, std::index_sequence<Place...>>> =
+template <class Given, class X0, class Bar, std::size_t... Place>
+inline constexpr bool weighs_all<chain_tuple<Given, X0, Bar, std::index_sequence<Place...>>> =
     sized_state<X0>&& sized_state<Bar> &&
-    ((sized_state<typename state_in<Stages, X0, Place + 1>::type> &&
-      sized_state<typename stage_at<Stages, X0, Bar, Place, sizeof...(Place)>::reading::tape> &&
-      sized_state<typename stage_at<Stages, X0, Bar, Place, sizeof...(Place)>::adjoint>)&&...);
-template <class Stages, class X0, class Bar>
-inline constexpr bool weighs_all<chain_list<Stages, X0, Bar>> = sized_state<Bar>&&
-    sized_state<typename list_types<Stages, X0, Bar>::state>&& sized_state<typename list_types<Stages, X0, Bar>::tape>;
+    ((sized_state<typename state_in<Given, X0, Place + 1>::type> &&
+      sized_state<typename stage_at<Given, X0, Bar, Place, sizeof...(Place)>::reading::tape> &&
+      sized_state<typename stage_at<Given, X0, Bar, Place, sizeof...(Place)>::adjoint>)&&...);
+template <class Given, class X0, class Bar>
+inline constexpr bool weighs_all<chain_list<Given, X0, Bar>> = sized_state<Bar>&&
+    sized_state<typename list_types<Given, X0, Bar>::state>&& sized_state<typename list_types<Given, X0, Bar>::tape>;
+
+/// The chain with all its checks.   \param dp  of `by`, a copy, to which the probe adds
+template <class Clock, class Stages, class X0, class Seed, class Wrt>
+[[nodiscard]] chain probe_chain(Stages& stages, X0 const& x0, Seed& seed, [[maybe_unused]] Wrt const& by, int tried) {
+  using Given = chain_given_for<Stages, Wrt>;
+  if constexpr (!check_clock<Clock>() || !check_wrt<Wrt>()) return {};
+  else if constexpr (!check_stages<fault_of_chain_forward<Given, X0, std::vector<action>>()>()) return {};
+  else if constexpr (!check_stages<fault_of_chain_seed<Given, X0, Seed&, Wrt>()>()) return {};
+  else {
+    using types = chain_sweep<Given, X0, Seed&, Wrt>;
+    constexpr auto wrong = weighs_all<typename types::memory> ? stage_fault::none : stage_fault::unsized;
+    if constexpr (!check_stages<wrong>()) return {};
+    else {
+      Given const given = given_chain(stages, by);
+      if constexpr (Given::of_any) {
+        check_any_stages<X0, typename types::seeded>(given, "cairn::chain_probe");
+        for (std::size_t i = 0; i < stages.size(); ++i)
+          if (!stages[i].types().sized)
+            throw invalid_call{"cairn::chain_probe",
+                               "the bytes of a state, tape or adjoint of a stage cannot be determined",
+                               {{"stage", i}},
+                               "give its type a member bytes() or specialise cairn::state_traits with bytes(x)"};
+      }
+      watched_params const watch{params_of(by).p};
+      auto&& from = chain_seed<typename types::last>(seed, by, watch);
+      return probed_chain<Clock, typename types::memory>(given, x0, from, tried);
+    }
+  }
+}
 
 }  // namespace detail
 
@@ -232,53 +262,16 @@ inline constexpr bool weighs_all<chain_list<Stages, X0, Bar>> = sized_state<Bar>
 /// \throws invalid_plan, invalid_call; what stages and seed throw
 template <class Clock = detail::no_clock, class Stages, class X0, class Seed>
 [[nodiscard]] chain chain_probe(Stages&& stages, X0 const& x0, Seed&& seed, int tried = 3) {
-  using State = std::remove_reference_t<Stages>;
-  using SeedF = std::remove_reference_t<Seed>;
-  if constexpr (!detail::check_clock<Clock>()) return {};
-  else if constexpr (!detail::check_stages<detail::fault_of_chain_forward<State, X0, std::vector<action>>()>())
-    return {};
-  else {
-    using types = detail::chain_types<State, X0>;
-    using Seeded = detail::seed_result<SeedF&, typename types::last>;
-    using Bar = typename detail::bar_from<SeedF&, typename types::last>::type;
-    if constexpr (!detail::check_stages<detail::fault_of_chain_backward<State, X0, SeedF&, Seeded, Bar>()>()) return {};
-    else {
-      using memory = typename types::template memory<Bar>;
-      if constexpr (!detail::check_stages < detail::weighs_all<memory> ? detail::stage_fault::none
-                                                                       : detail::stage_fault::unsized > ())
-        return {};
-      else {
-        if constexpr (detail::of_any_stages<State>) {
-          detail::check_any_stages<X0, Seeded>(stages, "cairn::chain_probe");
-          for (std::size_t i = 0; i < stages.size(); ++i)
-            if (!stages[i].types().sized)
-              throw invalid_call{"cairn::chain_probe",
-                                 "the bytes of a state, tape or adjoint of a stage cannot be determined",
-                                 {{"stage", i}},
-                                 "give its type a member bytes() or specialise cairn::state_traits with bytes(x)"};
-        }
-        return detail::probed_chain<Clock, memory>(stages, x0, seed, tried);
-      }
-    }
-  }
+  return detail::probe_chain<Clock>(stages, x0, seed, detail::no_wrt{}, tried);
 }
 /// The same for a chain with parameters, given as to `chain_gradient`. It adds to a copy of dp, never to dp itself.
 template <class Clock = detail::no_clock, class Stages, class X0, class Seed, class Params, class DP>
 [[nodiscard]] chain chain_probe(Stages&& stages, X0 const& x0, Seed&& seed, wrt<Params, DP> by, int tried = 3) {
-  using Given = std::remove_reference_t<Stages>;
-  using Wrt = wrt<Params, DP>;
-  using State = typename detail::bound_stages<Given, Wrt>::type;
-  if constexpr (!detail::check_clock<Clock>() || !detail::check_wrt<Wrt>()) return {};
-  else if constexpr (!detail::check_stages<detail::fault_of_chain_forward<State, X0, std::vector<action>>()>())
-    return {};
+  if constexpr (!detail::check_wrt<wrt<Params, DP>>()) return {};
   else {
     auto scratch = detail::copy_of(by.dp);
     detail::set_zero(by.p, scratch);
-    Wrt const with{by.p, scratch};
-    detail::watched_params const watch{by.p};
-    auto bound = detail::stages_with_params(stages, with);
-    auto&& from = detail::chain_seed_with<typename detail::chain_types<State, X0>::last>(seed, with, watch);
-    return chain_probe<Clock>(bound, x0, from, tried);
+    return detail::probe_chain<Clock>(stages, x0, seed, wrt<Params, decltype(scratch)>{by.p, scratch}, tried);
   }
 }
 

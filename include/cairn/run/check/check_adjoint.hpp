@@ -5,6 +5,7 @@
 #include <type_traits>
 #include <utility>
 #include <cairn/core/error.hpp>
+#include <cairn/door/detail/adjoint_checks.hpp>
 #include <cairn/door/detail/checks.hpp>
 #include <cairn/run/check/check_gradient.hpp>
 #include <cairn/run/check/check_options.hpp>

@@ -11,6 +11,7 @@
 #include <cairn/core/detail/text.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/detail/linkage.hpp>
+#include <cairn/door/detail/adjoint_checks.hpp>
 #include <cairn/door/detail/checks.hpp>
 #include <cairn/run/gradient.hpp>
 #include <cairn/schedule/any.hpp>

@@ -19,8 +19,11 @@
 #include <cairn/door/detail/adjoint_shape.hpp>
 #include <cairn/door/detail/callable.hpp>
 #include <cairn/door/detail/lending.hpp>
+#include <cairn/door/detail/signature.hpp>
 #include <cairn/door/detail/step_shape.hpp>
+#include <cairn/door/detail/user_function.hpp>
 #include <cairn/door/forms.hpp>
+#include <cairn/door/wrt.hpp>
 
 namespace cairn {
 namespace detail {
@@ -124,37 +127,35 @@ struct step_records {
   }
 };
 
-/// `record(x, p[, i], record of the step)`, called as record(x, i).
-template <class Fn, class State, class Record, class Params>
-struct recalled_record {
-  Fn& f;
-  step_records<Record> const& records;
-  Params const& p;
-  decltype(auto) operator()(State& x, step_index const i) const {
-    if constexpr (recalled_with<Fn, Record, arguments<State&>, Params const&>::indexed)
-      return call_lending(f, x, p, i, records.at(i));
-    else return call_lending(f, x, p, records.at(i));
+/// What is wrong with such a callable, as far as its one signature shows: f(x[, i], record), f(x[, x1], bar[, i], record).
+template <class Fn, class State, class Record>
+[[nodiscard]] consteval fault fault_of_recalled() {
+  if constexpr (!one_signature<Fn>) return fault::none;
+  else {
+    constexpr auto count = []<class... Args>(std::type_identity<arguments<Args...>>) {
+      return sizeof...(Args);
+    }(parameters_of<std::remove_cv_t<Fn>>());
+    if constexpr (count < 2 || count > 5) return fault::none;  // the verb says so
+    else {
+      constexpr bool indexed = count > 2 && std::is_integral_v<nth_parameter<Fn, count - 2>>;
+      constexpr std::size_t states = count - 1 - std::size_t(indexed);  // and bar, which comes last
+      using made = std::conditional_t<indexed, call_with<numbers_step, reads<Record>>, call_with<reads<Record>>>;
+      using bar = nth_parameter<Fn, states - 1>;
+      using before = std::conditional_t<states == 3, call_with<reads<State>, reads<State>>, call_with<may_change<State>>>;
+      using seen = std::conditional_t<states == 1, decltype(before{} + made{}),
+                                      decltype(before{} + call_with<may_change<bar>>{} + made{})>;
+      using changed = decltype(before{} + call_with<changes<bar>>{} + made{});
+      if constexpr (!called_with<Fn, seen>) return fault::none;
+      else if constexpr (states > 1 && std::is_void_v<typename result_with<Fn, seen>::type>)
+        return fault_of_call<Fn>(changed{});
+      else return fault_of_call<Fn>(seen{});
+    }
   }
-};
-/// `adjoint(x[, x1], bar, p, dp[, i], record of the step)`, called as adjoint(x[, x1], bar, i).
-template <class Fn, class Record, class Params, class DP>
-struct recalled_adjoint {
-  Fn& f;
-  step_records<Record> const& records;
-  Params const& p;
-  DP& dp;
-  template <class Input, class Bar>
-  void operator()(Input& x, Bar& bar, step_index const i) const { call(bar, i, x); }
+}
+/// In the place of such a callable that was refused, so that there is one error.
+struct refused_recalled {
   template <class State, class Bar>
-  void operator()(State const& x, State const& x1, Bar& bar, step_index const i) const { call(bar, i, x, x1); }
-
- private:
-  template <class Bar, class... States>
-  void call(Bar& bar, step_index const i, States&... x) const {
-    if constexpr (recalled_with<Fn, Record, arguments<States&..., Bar&>, Params const&, DP&>::indexed)
-      pull_back(f, bar, x..., bar, p, dp, i, records.at(i));
-    else pull_back(f, bar, x..., bar, p, dp, records.at(i));
-  }
+  void operator()(State const&, Bar&, step_index) const {}
 };
 /// A user's callable that also receives the record of its step: an adjoint with one or two states, or the `record` of a
 /// recording adjoint.
@@ -169,16 +170,21 @@ struct recalling {
   template <class State, class Params>
   static consteval bool record_with() { return recalled_with<called, Record, arguments<State&>, Params const&>::fits; }
   template <class State, class Params>
-  auto with_params(Params const& p) const { return recalled_record<called, State, Record, Params>{*kept, *records, p}; }
+  decltype(auto) run(Params const& p, step_index const i, State& x) const {
+    if constexpr (recalled_with<called, Record, arguments<State&>, Params const&>::indexed)
+      return call_lending(*kept, x, p, i, records->at(i));
+    else return call_lending(*kept, x, p, records->at(i));
+  }
   template <class State, class Bar, class Params, class DP>
   static consteval adjoint_shape adjoint_with() {
     constexpr auto one = shape_as<adjoint_form::one_step, Bar, Params, DP, lent_state<State>>();
     if constexpr (one.wrong != fault::shape || saved_state<State>) return one;
     else return shape_as<adjoint_form::with_next, Bar, Params, DP, State const&, State const&>();
   }
-  template <class State, class Bar, class Params, class DP>
-  auto with_params(Params const& p, DP& dp) const {
-    return recalled_adjoint<called, Record, Params, DP>{*kept, *records, p, dp};
+  template <class State, class Input, class Bar, class Params, class DP>
+  void back(Input& x, State const* x1, Bar& bar, Params const& p, DP& dp, step_index const i, step_index) const {
+    if constexpr (adjoint_with<State, Bar, Params, DP>().form == adjoint_form::with_next) pull(bar, p, dp, i, x, *x1);
+    else pull(bar, p, dp, i, x);
   }
 
   template <class State>
@@ -216,6 +222,12 @@ struct recalling {
     else if constexpr (with::fits) found = adjoint_read<Form, called, Bar, before, params, Record const&>::get();
     if (found.form != adjoint_form::none) found = made_adjoint(Form);
     return found;
+  }
+  template <class Bar, class Params, class DP, class... States>
+  void pull(Bar& bar, Params const& p, DP& dp, step_index const i, States&... x) const {
+    if constexpr (recalled_with<called, Record, arguments<States&..., Bar&>, Params const&, DP&>::indexed)
+      pull_back(*kept, bar, x..., bar, p, dp, i, records->at(i));
+    else pull_back(*kept, bar, x..., bar, p, dp, records->at(i));
   }
 };
 
@@ -303,48 +315,28 @@ class adaptive {
       else return false;
     }();
   };
-  /// The functions with p.
+  /// The functions, with the parameters that there are.
   template <class Params>
-  struct bound_functions {
-    using with = with_p<Params>;
-    static constexpr bool only_chooses = with::only_chooses;
+  struct functions {
     adaptive& owner;
     Params const& p;
+    static constexpr bool only_chooses = [] {
+      if constexpr (detail::no_p<Params>) return detail::calls_at_step<First, State const&>;
+      else return with_p<Params>::only_chooses;
+    }();
     template <class Input>
-    decltype(auto) first(Input& x, step_index i) const {
-      using asked = std::conditional_t<std::is_const_v<Input>, typename with::only_chosen, typename with::chosen>;
-      if constexpr (asked::indexed) return detail::call_lending(owner.first_, x, p, std::as_const(i));
+    decltype(auto) first(Input& x, step_index const i) const {
+      if constexpr (detail::no_p<Params>) return detail::call_at_step(owner.first_, i, x);
+      else if constexpr (with_p<Params>::chosen::indexed) return detail::call_lending(owner.first_, x, p, i);
       else return detail::call_lending(owner.first_, x, p);
     }
     void again(State& x, step_index const i, Record const& made) const {
-      if constexpr (with::repeated::indexed) detail::call_lending(owner.again_, x, p, i, made);
+      if constexpr (detail::no_p<Params>) detail::call_with_record<Again, Record>(owner.again_, i, made, x);
+      else if constexpr (with_p<Params>::repeated::indexed) detail::call_lending(owner.again_, x, p, i, made);
       else detail::call_lending(owner.again_, x, p, made);
     }
   };
-  /// The functions without parameters.
-  struct plain_functions {
-    static constexpr bool only_chooses = detail::calls_at_step<First, State const&>;
-    adaptive& owner;
-    template <class Input>
-    decltype(auto) first(Input& x, step_index i) const { return detail::call_at_step(owner.first_, i, x); }
-    void again(State& x, step_index i, Record const& made) const {
-      detail::call_with_record<Again, Record>(owner.again_, i, made, x);
-    }
-  };
 
-  template <class Params>
-  class repeatable_with {
-   public:
-    void operator()(State& x, step_index i) const { functions_.owner.run(functions_, x, i, loop_); }
-    void choose(detail::chosen_anew, State& x, step_index i) const { functions_.owner.run_anew(functions_, x, i); }
-
-   private:
-    friend adaptive;
-    repeatable_with(adaptive& owner, std::uint64_t loop, Params const& p) noexcept
-        : functions_{owner, p}, loop_{loop} {}
-    bound_functions<Params> functions_;
-    std::uint64_t loop_;
-  };
   /// In the place of the step of an object that was refused, so that there is one error.
   struct refused_step {
     refused_step(adaptive&, std::uint64_t) noexcept {}
@@ -357,7 +349,7 @@ class adaptive {
     void operator()(State& x, step_index i) const
       requires plain
     {
-      owner_->run(plain_functions{*owner_}, x, i, loop_);
+      owner_->run(functions<no_params>{*owner_, detail::no_parameters}, x, i, loop_);
     }
     template <class, class Params>
     static consteval detail::step_shape step_with() {
@@ -365,12 +357,14 @@ class adaptive {
       else return {step_form::in_place, true, false, detail::fault::none};
     }
     template <class, class Params>
-    [[nodiscard]] auto with_params(Params const& p) const { return repeatable_with<Params>{*owner_, loop_, p}; }
+    void run(Params const& p, step_index i, State& x) const {
+      owner_->run(functions<Params>{*owner_, p}, x, i, loop_);
+    }
     /// For a check: makes step i on x with a new choice, which is not recorded.
     void choose(detail::chosen_anew, State& x, step_index i) const
       requires plain
     {
-      owner_->run_anew(plain_functions{*owner_}, x, i);
+      owner_->run_anew(functions<no_params>{*owner_, detail::no_parameters}, x, i);
     }
     /// Called by executors, once before each loop.
     void begin(detail::loop_begins) const { owner_->begin(loop_); }
@@ -419,7 +413,13 @@ class adaptive {
   /// i], record)`, `f(x, x1, bar[, i], record)`, `tape = f(x[, i], record)`. Keeps an lvalue by reference.
   template <class Fn>
   [[nodiscard]] auto with_record(Fn&& f) const {
-    return detail::recalling<detail::kept_as<Fn>, Record>{std::forward<Fn>(f), &records_};
+    constexpr auto wrong_there = detail::fault_of_recalled<std::remove_reference_t<Fn>, State, Record>();
+    static_assert(wrong_there == detail::fault::none,
+                  "cairn: a function with the record of an adaptive step takes bar so that it cannot change it, or a "
+                  "number as one of a narrower type than it is given; it is `f(x, bar, i, record)` with `auto& bar` and "
+                  "`cairn::step_index i`");
+    if constexpr (wrong_there != detail::fault::none) return detail::refused_recalled{};
+    else return detail::recalling<detail::kept_as<Fn>, Record>{std::forward<Fn>(f), &records_};
   }
 
   /// The records, one for each step that has run.

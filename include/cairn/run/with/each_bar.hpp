@@ -81,16 +81,16 @@ struct reverse_of_each {
     else return reverse_takes<Reverse, Tape, typename Bars::value_type, Params, DP>();
   }
   template <class Tape, class Bars, class Params, class DP>
-  auto with_params(Params const& p, DP& dp) const {
-    auto bound = bind_reverse<Tape, typename Bars::value_type>(*reverse, p, dp);
-    return reverse_of_each<decltype(bound)>{bound};
+  void back(Tape& tape, Bars& bars, Params const& p, DP& dp, step_index const i) const {
+    auto const bound = bind_reverse<Tape, typename Bars::value_type>(*reverse, p, dp);
+    for (auto& bar : bars) bound(tape, bar, i);
   }
   template <class Look>
   void each_function(Look const& look) const { look(*reverse); }
   template <class Tape, class Bars>
     requires(!std::is_const_v<Bars> && range_like<Bars>)
   void operator()(Tape& tape, Bars& bars, step_index const i) const {
-    for (auto& bar : bars) pull_back_step<calls_with_index<Reverse, Tape&, decltype(bar)>>(*reverse, bar, tape, i);
+    back(tape, bars, no_parameters, no_gradient, i);
   }
 };
 

@@ -44,7 +44,7 @@ struct hook_after {
 
 template <class Adjoint, class Hook>
 struct hooked_adjoint : adjoint_over<hooked_adjoint<Adjoint, Hook>> {
-  hooked_adjoint(kept_callable<Adjoint> f, kept_callable<Hook> h) : adjoint{f}, hook{h} {}
+  hooked_adjoint(kept_callable<Adjoint> f, kept_callable<Hook> h) : adjoint{std::move(f)}, hook{std::move(h)} {}
   kept_callable<Adjoint> adjoint;
   kept_callable<Hook> hook;
   mutable lent_object memory{};  // for a snapshot of an object that the adjoint changes
@@ -99,13 +99,10 @@ struct hooked_adjoint : adjoint_over<hooked_adjoint<Adjoint, Hook>> {
 };
 
 /// The `reverse` of a recording adjoint, and the hook after it.
-/// Bound to p and dp, if the loop has them.
-template <class Reverse, class Hook, class Params = no_params, class DP = no_params>
+template <class Reverse, class Hook>
 struct hooked_reverse {
   kept_callable<Reverse> reverse;
   kept_callable<Hook> hook;
-  Params const* p = &no_parameters;
-  DP* dp = &no_gradient;
   using called = std::remove_reference_t<Reverse>;
   using after = std::remove_reference_t<Hook>;
 
@@ -121,33 +118,32 @@ struct hooked_reverse {
   }
   template <class Tape, class Bar, class Given, class Sum>
   static consteval bool reverse_with() { return reverse_takes<called, Tape, Bar, Given, Sum>(); }
-  template <class Tape, class Bar, class Given, class Sum>
-  auto with_params(Given const& given, Sum& sum) const {
-    auto bound = bind_reverse<Tape, Bar>(*reverse, given, sum);
-    return hooked_reverse<decltype(bound), Hook, Given, Sum>{bound, hook, &given, &sum};
+  template <class Tape, class Bar, class Params, class DP>
+  void back(Tape& tape, Bar& bar, Params const& p, DP& dp, step_index const i) const {
+    bind_reverse<Tape, Bar>(*reverse, p, dp)(tape, bar, i);
+    if constexpr (std::is_same_v<Bar, library_bar>) follow(p, dp, i, tape);
+    else follow(p, dp, i, tape, bar);
   }
   template <class Tape, class Bar>
     requires(calls_with_index<called, Tape&, Bar&> || calls<called, Tape&, Bar&>)
   void operator()(Tape& tape, Bar& bar, step_index const i) const {
-    pull_back_step<calls_with_index<called, Tape&, Bar&>>(*reverse, bar, tape, i);
-    follow(i, tape, bar);
+    back(tape, bar, no_parameters, no_gradient, i);
   }
   template <class Tape>
     requires(calls_with_index<called, Tape&> || calls<called, Tape&>)
   void operator()(Tape& tape, step_index const i) const {
     library_bar bar;
-    pull_back_step<calls_with_index<called, Tape&>>(*reverse, bar, tape, i);
-    follow(i, tape);
+    back(tape, bar, no_parameters, no_gradient, i);
   }
   template <class Look>
   void each_function(Look const& look) const { look(*reverse), look(*hook); }
 
  private:
-  template <class Tape, class... Bar>
-  void follow(step_index const& i, Tape& tape, Bar&... bar) const {
+  template <class Params, class DP, class Tape, class... Bar>
+  void follow(Params const& p, DP& dp, step_index const& i, Tape& tape, Bar&... bar) const {
     if constexpr (hook_after<Tape&, Bar&...>::template takes<after, Params, DP, step_index const&>)
-      hook_after<Tape&, Bar&...>::call(*hook, *p, *dp, tape, bar..., i);
-    else hook_after<Bar&...>::call(*hook, *p, *dp, bar..., i);
+      hook_after<Tape&, Bar&...>::call(*hook, p, dp, tape, bar..., i);
+    else hook_after<Bar&...>::call(*hook, p, dp, bar..., i);
   }
 };
 

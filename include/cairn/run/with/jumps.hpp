@@ -39,10 +39,10 @@ using told_by = told_types<Step, Adjoint, typename decltype(parameters_of<Step>(
 template <class Jump, class State, class Bar>
 consteval void check_jump_early() {
   if constexpr (!std::is_void_v<State>)
-    if constexpr (Jump::template check_jump<State>())
-      if constexpr (Jump::template check_adjoint<State, Bar>())
-        if constexpr (requires { Jump::template check_condition<State>(); })
-          (void)Jump::template check_condition<State>();
+    if constexpr (Jump::template check_jump<State, no_params>())
+      if constexpr (Jump::template check_adjoint<State, Bar, no_params, no_params>())
+        if constexpr (requires { Jump::template check_condition<State, no_params>(); })
+          (void)Jump::template check_condition<State, no_params>();
 }
 
 }  // namespace detail

@@ -21,39 +21,37 @@
 namespace cairn {
 namespace detail {
 
-/// A step, or the `record` of an adjoint, whose index counts from `base`. Forward and backward sweep of an inner loop
-/// call the same instantiation, and so the same machine code: see call.hpp.
-template <class Step>
-struct counted_from {
+/// The inner step with p, and an index that counts from `base`. Forward and backward sweep of an inner loop call the same
+/// instantiation, and so the same machine code: see call.hpp.
+template <class Step, class State, class Params>
+struct inner_step_of {
+  static constexpr step_shape given = step_in_loop<Step, State, Params>();
+  static constexpr step_shape bound_shape{given.form, true, false, given.wrong};
+  static constexpr bool two = given.form == step_form::out_of_place;
+  using input = std::conditional_t<given.form == step_form::in_place, State, State const>;
   Step* inner;
+  Params const* p;
   step_index base;
 
-  template <class State>
-  static constexpr bool gives_state = shape_of_step<Step, State>().form == step_form::by_value;
-  template <class State>
-    requires(!std::is_const_v<State> && !gives_state<State> && calls<Step, State&, step_index>)
-  decltype(auto) operator()(State& x, step_index i) const { return (*inner)(x, base + i); }
-  template <class State>
-    requires(!std::is_const_v<State> && !gives_state<State> && !calls<Step, State&, step_index> && calls<Step, State&>)
-  decltype(auto) operator()(State& x, step_index) const { return (*inner)(x); }
-  template <class State>
-    requires gives_state<State>
-  State operator()(State const& x, step_index i) const {
-    if constexpr (shape_of_step<Step, State>().indexed) return call_lending(*inner, x, base + i);
-    else return call_lending(*inner, x);
+  auto operator()(input& x, step_index const i) const
+      -> std::conditional_t<given.form == step_form::by_value, State, void>
+    requires(!two)
+  {
+    return call_step<State, given.indexed>(*inner, *p, base + i, x);
   }
-  template <class State>
-    requires(shape_of_step<Step, State>().form == step_form::out_of_place)
-  void operator()(State const& x, State& x1, step_index i) const {
-    if constexpr (shape_of_step<Step, State>().indexed) call_lending(*inner, x, x1, base + i);
-    else call_lending(*inner, x, x1);
+  void operator()(State const& x, State& x1, step_index const i) const
+    requires two
+  {
+    call_step<State, given.indexed>(*inner, *p, base + i, x, x1);
   }
 };
-template <class Step, class State>
-using counted_step = std::conditional_t<
-    shape_of_step<Step, State>().form == step_form::by_value, tagged<step_form::by_value, counted_from<Step>>,
-    std::conditional_t<shape_of_step<Step, State>().form == step_form::out_of_place,
-                       tagged<step_form::out_of_place, counted_from<Step>>, counted_from<Step>>>;
+/// The `record` of an adjoint, with such an index.
+template <class Record, class State>
+struct inner_record {
+  Record* inner;
+  step_index base;
+  decltype(auto) operator()(State& x, step_index i) const { return (*inner)(x, base + i); }
+};
 
 /// The adjoint of the inner loop, with an index that counts from `base`. If both sweeps have a replay check, it
 /// compares the last state of the recomputed inner loop with the outer state.
@@ -106,29 +104,20 @@ struct nested_step {
   kept_callable<Step> inner;
   step_index steps;
   mutable lent_object memory;
-  /// The same over an inner step with parameters; see `binds_step`.
+
+  /// See `binds_step`.
   template <class State, class Params>
   static consteval step_shape step_with() {
-    constexpr auto read = shape_of_step_with<inner_step, State, Params>();
+    constexpr auto read = step_in_loop<inner_step, State, Params>();
     if constexpr (read.wrong != fault::none) return read;
     else if constexpr (read.stops) return no_step(fault::result);
     else return {step_form::in_place, true, false, fault::none};
   }
   template <class State, class Params>
-  auto with_params(Params const& p) const {
-    auto bound = bind_step<State>(*inner, p);
-    return nested_step<decltype(bound)>{bound, steps, lent_object{&memory}};
-  }
-
-  template <class State>
-    requires(shape_of_step<inner_step, State>().form != step_form::none &&
-             !shape_of_step<inner_step, State>().stops)
-  void operator()(State& x, step_index i) const {
-    using counted_inner = counted_step<inner_step, State>;
-    counted_inner from{counted_from<inner_step>{address_of(*inner), i * steps}};
+  void run(Params const& p, step_index const i, State& x) const {
+    inner_step_of<inner_step, State, Params> from{address_of(*inner), &p, i * steps};
     step_index failed = -1;
-    if constexpr (shape_of_step<inner_step, State>().form == step_form::in_place)
-      run_in_place(from, x, 0, steps, failed);
+    if constexpr (decltype(from)::given.form == step_form::in_place) run_in_place(from, x, 0, steps, failed);
     else {
       auto& states = memory.object().get<frames<State>>();
       states.begin(2);
@@ -138,6 +127,10 @@ struct nested_step {
       copy_state(std::as_const(states).state(live), x);
     }
   }
+  template <class State>
+    requires(shape_of_step<inner_step, State>().form != step_form::none &&
+             !shape_of_step<inner_step, State>().stops)
+  void operator()(State& x, step_index i) const { run<State>(no_parameters, i, x); }
   /// Called by executors, once before each loop.
   void begin(loop_begins loop) const {
     if (__builtin_mul_overflow(loop.steps, steps, &loop.steps)) loop.steps = -1;
@@ -176,12 +169,25 @@ struct nested_adjoint : adjoint_over<nested_adjoint<Plan, Step, Adjoint, Options
   /// The inner loop runs on an object itself, and leaves it somewhere within the outer step.
   template <class State, class Input, class Bar, class Params, class DP>
   void back(Input& x, State const*, Bar& bar, Params const& p, DP& dp, step_index const i, step_index) const {
-    if constexpr (no_p<Params>) bar = reverse<State>(*inner, *adjoint, x, std::move(bar), i);
-    else {
-      auto bound_step = bind_step<State>(*inner, p);
-      auto bound = bind_adjoint<State, Bar>(*adjoint, p, dp);
-      bar = reverse<State>(bound_step, bound, x, std::move(bar), i);
-    }
+    auto parts = bind_adjoint<State, Bar>(*adjoint, p, dp);
+    using bound = decltype(parts);
+    step_index const base = i * step_index(plan.steps());
+    auto& work = memory.object().get<workspace<State, Plan, memory_store, Options>>();
+    work.options() = options;
+    inner_step_of<inner_step, State, Params> const from{address_of(*inner), &p, base};
+    if constexpr (recorder<bound>) {
+      inner_record<record_of<bound>, State> numbered{address_of(parts.record), base};
+      inner_reverse<reverse_of<bound>> reversed{address_of(parts.reverse), base};
+      if constexpr (requires { parts.restart; }) {
+        recorded<decltype(numbered), decltype(reversed), decltype((parts.restart))> const all{numbered, reversed,
+                                                                                             parts.restart};
+        bar = gradient(from, x, plan, std::move(bar), all, work);
+      } else
+        bar = gradient(from, x, plan, std::move(bar), recorded<decltype(numbered), decltype(reversed)>{numbered, reversed},
+                       work);
+    } else
+      bar = gradient(from, x, plan, std::move(bar),
+                     inner_adjoint<bound, compares>{address_of(parts), base, i, std::exchange(end, {})}, work);
   }
   /// As the inner sweeps would check it, before any step runs.
   template <class State, class Bar, class Params, class DP>
@@ -200,28 +206,6 @@ struct nested_adjoint : adjoint_over<nested_adjoint<Plan, Step, Adjoint, Options
   }
   template <class Look>
   void each_function(Look const& look) const { look(plan), look(*inner), look(*adjoint); }
-
- private:
-  template <class State, class StepGiven, class AdjointGiven, class Input, class Bar>
-  [[nodiscard]] Bar reverse(StepGiven& step, AdjointGiven& parts, Input& x, Bar bar, step_index i) const {
-    step_index const base = i * step_index(plan.steps());
-    auto& work = memory.object().get<workspace<State, Plan, memory_store, Options>>();
-    work.options() = options;
-    counted_step<StepGiven, State> from{counted_from<StepGiven>{address_of(step), base}};
-    if constexpr (recorder<AdjointGiven>) {
-      counted_from<record_of<AdjointGiven>> numbered{address_of(parts.record), base};
-      inner_reverse<reverse_of<AdjointGiven>> reversed{address_of(parts.reverse), base};
-      if constexpr (requires { parts.restart; }) {
-        recorded<decltype(numbered), decltype(reversed), decltype((parts.restart))> const all{numbered, reversed,
-                                                                                             parts.restart};
-        return gradient(from, x, plan, std::move(bar), all, work);
-      } else
-        return gradient(from, x, plan, std::move(bar),
-                        recorded<decltype(numbered), decltype(reversed)>{numbered, reversed}, work);
-    } else
-      return gradient(from, x, plan, std::move(bar),
-                      inner_adjoint<AdjointGiven, compares>{address_of(parts), base, i, std::exchange(end, {})}, work);
-  }
 };
 
 }  // namespace detail

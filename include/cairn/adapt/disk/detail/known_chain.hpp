@@ -15,21 +15,21 @@
 #include <cairn/core/state_bytes.hpp>
 #include <cairn/door/stage.hpp>
 #include <cairn/run/chain/detail/checks.hpp>
-#include <cairn/run/chain/detail/with_params.hpp>
+#include <cairn/run/chain/detail/given.hpp>
 #include <cairn/run/sweep/detail/action_range.hpp>
 
 namespace cairn::detail {
 
 /// Whether states and adjoints of a chain can be read back.   \tparam Bound  its stages as the sweep runs them
 /// \tparam Bar  the adjoint of the last state
-template <class Bound, class X0, class Bar, bool IsList = stage_list<Bound>>
+template <class Bound, class X0, class Bar, bool IsList = Bound::is_list>
 struct types_of_chain {
   static constexpr bool states_are_stored = written_state<X0> && std::is_default_constructible_v<X0>;
   static constexpr bool bars_are_stored = written_state<Bar> && std::is_default_constructible_v<Bar>;
 };
 template <class Bound, class X0, class Bar>
 struct types_of_chain<Bound, X0, Bar, false> {
-  static constexpr std::size_t size = std::tuple_size_v<std::remove_const_t<Bound>>;
+  static constexpr std::size_t size = chain_length<Bound>;
   template <std::size_t Place> using state = typename state_in<Bound, X0, Place>::type;
   template <std::size_t Place> using bar = typename stage_at<Bound, X0, Bar, Place, size>::adjoint;
   template <class T>

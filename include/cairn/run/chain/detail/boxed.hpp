@@ -26,6 +26,10 @@ class boxed {
     reset();
     at_ = new T(make());
   }
+  /// Takes over an object of `new`.   \pre empty
+  void hold(T* made) noexcept { at_ = made; }
+  /// The same in place of another.
+  void replace(T* made) noexcept { delete std::exchange(at_, made); }
   void reset() noexcept { delete std::exchange(at_, nullptr); }
   [[nodiscard]] explicit operator bool() const noexcept { return at_ != nullptr; }
   [[nodiscard]] T& operator*() const noexcept { return *at_; }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file call.hpp  The one place from which each function of a stage is called.
+#include <cstddef>
+#include <cstdint>
 #include <type_traits>
 #include <utility>
 #include <cairn/door/detail/lending.hpp>
@@ -8,56 +10,75 @@
 
 namespace cairn::detail {
 
-// Never inlined: a compiler that optimised the same stage once for the forward run and once for the recomputation could
-// contract it (fused multiply-add) in two ways, and the recomputed states would differ in bits.
+/// The first parameter of a stage's function, called with `Args...`, is not a reference.
+template <class Name, class Stage, class... Args> inline constexpr bool takes_first_by_value = false;
+template <class Name, class Stage, class... Args>
+  requires requires { Name::template pointer<std::remove_const_t<Stage>>(); }
+inline constexpr bool takes_first_by_value<Name, Stage, Args...> =
+    takes_by_value<decltype(Name::template pointer<std::remove_const_t<Stage>>()), 0, arguments<Args...>>;
 
-/// Parameter `Place` of a stage's function, called with arguments `A...`, is not a reference.
-template <class Stage, std::size_t Place, class... Args> inline constexpr bool forward_takes_value = false;
-template <class Stage, std::size_t Place, class... Args>
-  requires requires { &Stage::forward; }
-  inline constexpr bool forward_takes_value<Stage, Place, Args...> =
-      takes_by_value<decltype(&Stage::forward), Place, arguments<Args...>>;
-  template <class Stage, std::size_t Place, class... Args>
-  inline constexpr bool record_takes_value = false;
-  template <class Stage, std::size_t Place, class... Args>
-  requires requires { &Stage::record; }
-  inline constexpr bool record_takes_value<Stage, Place, Args...> =
-      takes_by_value<decltype(&Stage::record), Place, arguments<Args...>>;
-  template <class Stage, std::size_t Place, class... Args>
-  inline constexpr bool backward_takes_value = false;
-  template <class Stage, std::size_t Place, class... Args>
-  requires requires { &Stage::backward; }
-  inline constexpr bool backward_takes_value<Stage, Place, Args...> =
-      takes_by_value<decltype(&Stage::backward), Place, arguments<Args...>>;
+/// What a function of a stage takes beside: nothing, p, or p and dp.
+enum class stage_params_taken : std::uint8_t { none, p, both };
 
-  /// `y = forward(x)`.
-  template <class Stage, class State, class... Index>
-  [[gnu::noinline]] auto stage_forward(Stage& stage, State const& x, Index const... i) {
-    return stage.forward(lend<forward_takes_value<Stage, 0, State const&, Index const&...>>(x), i...);
-  }
+/// In the place of an argument that a stage does not take: costs nothing to pass.
+struct not_taken {
+  template <class T>
+  constexpr not_taken(T const&) noexcept {}
+};
+/// Calls a function of a stage with what it takes of the p and dp in `given`, and of the stage's number.
+/// Never inlined: a compiler that optimised the same stage once for the forward run and once for the recomputation could
+/// contract it (fused multiply-add) in two ways, and the recomputed states would differ in bits.
+template <class Name, stage_params_taken Taken, bool Indexed, class Given, class Stage, class First, class... Rest>
+[[gnu::noinline]] auto call_stage(
+    Stage& stage, [[maybe_unused]] std::conditional_t<Taken == stage_params_taken::none, not_taken, Given const&> given,
+    [[maybe_unused]] std::conditional_t<Indexed, step_index, not_taken> const i, First&& first, Rest&&... rest) {
+  constexpr bool by_value = takes_first_by_value<Name, Stage, First, Rest...>;
+  constexpr bool one = Taken == stage_params_taken::p, both = Taken == stage_params_taken::both;
+  if constexpr (both && Indexed)
+    return Name::call(stage, lend<by_value>(static_cast<First&&>(first)), static_cast<Rest&&>(rest)..., given.p,
+                      given.dp, i);
+  else if constexpr (both)
+    return Name::call(stage, lend<by_value>(static_cast<First&&>(first)), static_cast<Rest&&>(rest)..., given.p,
+                      given.dp);
+  else if constexpr (one && Indexed)
+    return Name::call(stage, lend<by_value>(static_cast<First&&>(first)), static_cast<Rest&&>(rest)..., given.p, i);
+  else if constexpr (one)
+    return Name::call(stage, lend<by_value>(static_cast<First&&>(first)), static_cast<Rest&&>(rest)..., given.p);
+  else if constexpr (Indexed)
+    return Name::call(stage, lend<by_value>(static_cast<First&&>(first)), static_cast<Rest&&>(rest)..., i);
+  else return Name::call(stage, lend<by_value>(static_cast<First&&>(first)), static_cast<Rest&&>(rest)...);
+}
 
-/// The tape of a stage: what it records, or its output.
-  template <class Stage, class State, class... Index>
-  [[gnu::noinline]] auto stage_record(Stage& stage, State const& x, Index const... i) {
-    return stage.record(lend<record_takes_value<Stage, 0, State const&, Index const&...>>(x), i...);
-  }
-
+/// `y = forward(x)` of a stage read as `Reading`.   \param given  p and dp, as far as there are any
+template <class Reading, class Stage, class Given, class State>
+auto stage_forward(Stage& stage, Given const& given, step_index const i, State const& x) {
+  constexpr auto taken = stage_params_taken(Reading::shape.runs_with_p);
+  return call_stage<member_forward, taken, Reading::indexed, Given>(stage, given, i, x);
+}
+/// Its tape: what it records, or its output.
+template <class Reading, class Stage, class Given, class State>
+auto stage_record(Stage& stage, Given const& given, step_index const i, State const& x) {
+  constexpr bool taped = Reading::shape.taped;
+  using name = std::conditional_t<taped, member_record, member_forward>;
+  constexpr auto taken = stage_params_taken(taped ? Reading::shape.records_with_p : Reading::shape.runs_with_p);
+  return call_stage<name, taken, Reading::indexed, Given>(stage, given, i, x);
+}
 /// The adjoint in any form: changes bar, or returns the new one. \param x  null if the shape says that it is not needed
-  template <class Stage, class State, class Tape, class Bar, class... Index>
-  [[gnu::noinline]] auto stage_backward(Stage& stage, [[maybe_unused]] State const* x, [[maybe_unused]] Tape& tape,
-                                        Bar& bar, Index const... i) {
-    using reading = stage_reading<Stage, State, Bar, std::add_lvalue_reference_t<Index const>...>;
-    using old = std::conditional_t<reading::shape.moves_adjoint, Bar&&, Bar&>;
-    if constexpr (reading::shape.taped && reading::shape.needs_state)
-      return stage.backward(lend<backward_takes_value<Stage, 0, State const&, Tape&, old, Index const&...>>(*x), tape,
-                            static_cast<old>(bar), i...);
-    else if constexpr (reading::shape.taped) return stage.backward(tape, static_cast<old>(bar), i...);
-    else if constexpr (reading::shape.needs_output)
-      return stage.backward(lend<backward_takes_value<Stage, 0, State const&, Tape const&, old, Index const&...>>(*x),
-                            std::as_const(tape), static_cast<old>(bar), i...);
-    else
-      return stage.backward(lend<backward_takes_value<Stage, 0, State const&, old, Index const&...>>(*x),
-                            static_cast<old>(bar), i...);
-  }
+template <class Reading, class Stage, class Given, class State, class Tape, class Bar>
+auto stage_backward(Stage& stage, Given const& given, step_index const i, [[maybe_unused]] State const* x,
+                    [[maybe_unused]] Tape& tape, Bar& bar) {
+  static constexpr stage_shape shape = Reading::shape;
+  constexpr auto taken = shape.adds ? stage_params_taken::both : stage_params_taken::none;
+  using old = std::conditional_t<shape.moves_adjoint, Bar&&, Bar&>;
+  static constexpr bool indexed = Reading::indexed;
+  if constexpr (shape.taped && shape.needs_state)
+    return call_stage<member_backward, taken, indexed, Given>(stage, given, i, *x, tape, static_cast<old>(bar));
+  else if constexpr (shape.taped)
+    return call_stage<member_backward, taken, indexed, Given>(stage, given, i, tape, static_cast<old>(bar));
+  else if constexpr (shape.needs_output)
+    return call_stage<member_backward, taken, indexed, Given>(stage, given, i, *x, std::as_const(tape),
+                                                              static_cast<old>(bar));
+  else return call_stage<member_backward, taken, indexed, Given>(stage, given, i, *x, static_cast<old>(bar));
+}
 
 }  // namespace cairn::detail

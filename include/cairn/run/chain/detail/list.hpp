@@ -2,7 +2,6 @@
 #pragma once
 /// \file list.hpp  The states, tapes and adjoint of a chain whose stages have one type: a vector of stages, or one
 /// numbered stage.
-#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
@@ -15,56 +14,20 @@
 #include <cairn/core/detail/state_hash.hpp>
 #include <cairn/core/event.hpp>
 #include <cairn/core/sweep_bytes.hpp>
-#include <cairn/door/stage.hpp>
 #include <cairn/door/stage_value.hpp>
-#include <cairn/run/chain/any_stage.hpp>
 #include <cairn/run/chain/detail/boxed.hpp>
 #include <cairn/run/chain/detail/call.hpp>
+#include <cairn/run/chain/detail/given.hpp>
 #include <cairn/run/chain/detail/seed.hpp>
 #include <cairn/run/chain/detail/store_loads.hpp>
 
 namespace cairn::detail {
 
-template <class Stages> inline constexpr bool is_indexed = false;
-template <class Stage> inline constexpr bool is_indexed<indexed_stages<Stage>> = true;
-/// A vector of stages or a similar list.
-template <class Stages>
-concept stage_vector = requires(Stages& all) {
-  { all.size() } -> std::convertible_to<std::size_t>;
-  all[std::size_t{0}];
-};
-template <class Stages>
-concept stage_list = is_indexed<std::remove_const_t<Stages>> || stage_vector<Stages>;
-
-/// Stage i, and the number of stages. `with_index(f)` calls f with i for stages that take their number, otherwise
-/// without.
-template <stage_list Stages, bool Indexed = is_indexed<std::remove_const_t<Stages>>>
-struct stage_access {
-  using stage = std::remove_reference_t<decltype(std::declval<Stages&>()[0])>;
-  template <class State> using next = typename next_state<stage, stage_arguments<State const&>>::type;
-  template <class State, class Bar> using reading = stage_reading<stage, State, Bar>;
-  static step_index count(Stages const& all) { return step_index(all.size()); }
-  static stage& at(Stages& all, step_index i) { return all[std::size_t(i)]; }
-  template <class Fn>
-  static decltype(auto) with_index(step_index, Fn f) { return f(); }
-};
-template <stage_list Stages>
-struct stage_access<Stages, true> {
-  using stage = std::remove_reference_t<decltype((std::declval<Stages&>().stage))>;
-  template <class State>
-  using next = typename next_state<stage, stage_arguments<State const&, step_index const&>>::type;
-  template <class State, class Bar> using reading = stage_reading<stage, State, Bar, step_index const&>;
-  static step_index count(Stages const& all) { return all.count; }
-  static stage& at(Stages& all, step_index) { return all.stage; }
-  template <class Fn>
-  static decltype(auto) with_index(step_index i, Fn f) { return f(i); }
-};
-
 /// Types of a list of stages, and of the view of a state: the state itself, or for `any_stage` a stage_view.
-template <class Stages, class X0, class Bar>
+template <class Given, class X0, class Bar>
 struct list_types {
-  using access = stage_access<Stages>;
-  using reading = typename access::template reading<X0, Bar>;
+  using stage = typename Given::stage;
+  using reading = stage_reading<stage, X0, Bar, typename Given::context>;
   using state = X0;
   using view = X0 const&;
   using tape = typename reading::tape;
@@ -76,21 +39,23 @@ struct list_types {
     if constexpr (shape.taped) return stage.output(from);
     else return from;
   }
-  static bool needs_state(typename access::stage const&) noexcept { return shape.needs_state; }
+  static bool needs_state(stage const&) noexcept { return shape.needs_state; }
   /// Bytes that adjoints take in addition while backward runs: those of a new adjoint, or of the growth of the old one.
-  static std::int64_t adjoint_work(typename access::stage const&, std::int64_t made, std::int64_t old) noexcept {
+  static std::int64_t adjoint_work(stage const&, std::int64_t made, std::int64_t old) noexcept {
     return shape.gives_adjoint ? made : made - lesser(made, old);
   }
 };
-template <class Stages, class X0, class Bar>
-  requires erased_stage<typename stage_access<Stages>::stage>
-struct list_types<Stages, X0, Bar> {
-  using access = stage_access<Stages>;
-  using stage = typename access::stage;
+template <class Given, class X0, class Bar>
+  requires Given::of_any
+struct list_types<Given, X0, Bar> {
+  using stage = any_stage;
   using state = stage_value;
   using view = stage_view;
   using tape = stage_value;
-  static constexpr stage_shape shape{.wrong = stage_fault::none, .taped = true, .gives_adjoint = true};
+  static constexpr stage_shape shape{.wrong = stage_fault::none, .taped = true, .gives_adjoint = true,
+                                     .runs_with_p = true, .records_with_p = true};
+  static constexpr bool indexed = false;
+  using reading = list_types;
 
   static view of(stage_value const& x) noexcept { return x.view(); }
   template <class State>
@@ -103,68 +68,58 @@ struct list_types<Stages, X0, Bar> {
 };
 
 /// What a list of stages holds during a sweep. Each state and tape has a pointer: 8 (2 L + 1) bytes in total.
-template <class Stages, class X0, class Bar>
+template <class Given, class X0, class Bar>
 class chain_list {
-  using types = list_types<Stages, X0, Bar>;
-  using access = typename types::access;
+  using types = list_types<Given, X0, Bar>;
   using state_type = typename types::state;
   using tape_type = typename types::tape;
+  using reading = typename types::reading;
+  using stage_type = typename types::stage;
 
  public:
   using adjoint_type = Bar;  ///< the adjoint of state 0
 
-  chain_list(Stages& stages, X0 const& x0)
-      : stages_{stages}, x0_{x0}, states_(std::size_t(count()) + 1), tapes_(std::size_t(count())) {}
+  chain_list(Given const& given, X0 const& x0)
+      : given_{given}, x0_{x0}, states_(std::size_t(given.count()) + 1), tapes_(std::size_t(given.count())) {}
   chain_list(chain_list const&) = delete;
 
-  static step_index count_of(Stages const& stages) { return access::count(stages); }
-  static bool needs_state(Stages& stages, step_index i) { return types::needs_state(access::at(stages, i)); }
+  static step_index count_of(Given const& given) { return given.count(); }
+  static bool needs_state(Given const& given, step_index i) { return types::needs_state(given[i]); }
   /// For `any_stage` this is known only when the states exist.
   static constexpr bool states_may_be_hashed = hashable<state_type> || std::is_same_v<state_type, stage_value>;
 
   void forward(step_index i) {
     decltype(auto) x = state_at(i);
-    put(states_[std::size_t(i) + 1],
-        [&] { return access::with_index(i, [&](auto... index) { return stage_forward(stage(i), x, index...); }); });
+    auto& into = states_[std::size_t(i) + 1];
+    take_away(into);
+    into.hold(new state_type(stage_forward<reading>(given_[i], given_, i, x)));
+    count(into);
   }
   void record(step_index i) {
     decltype(auto) x = state_at(i);
-    put(tapes_[std::size_t(i)], [&] {
-      return access::with_index(i, [&](auto... index) {
-        if constexpr (types::shape.taped) return stage_record(stage(i), x, index...);
-        else return stage_forward(stage(i), x, index...);
-      });
-    }, true);
+    auto& into = tapes_[std::size_t(i)];
+    take_away(into, true);
+    into.hold(new tape_type(stage_record<reading>(given_[i], given_, i, x)));
+    count(into, true);
     drop(i + 1);
   }
   void drop(step_index i) noexcept { take_away(states_[std::size_t(i)]); }
   void drop_tape(step_index i) noexcept { take_away(tapes_[std::size_t(i)], true); }
   template <class Seed>
   void loss(Seed&& seed) {
-    decltype(auto) x = state_at(count());
+    decltype(auto) x = state_at(given_.count());
     bar_.make([&]() -> Bar { return adjoint_from<Bar>(std::forward<Seed>(seed), x); });
-    drop(count());
+    drop(given_.count());
   }
   void backward(step_index i) {
     auto& kept = tapes_[std::size_t(i)];
     auto& tape = *kept;
     discount(kept, true);  // its bytes may change, and it goes
-    auto const pull = [&](auto const* x) {
-      if constexpr (std::is_same_v<state_type, stage_value>) return stage(i).backward(*x, tape, *bar_);
-      else
-        return access::with_index(i, [&](auto... index) { return stage_backward(stage(i), x, tape, *bar_, index...); });
-    };
-    auto const pull_at_state = [&] {
-      if constexpr (types::shape.needs_state) {
-        decltype(auto) x = state_at(i);
-        return pull(address_of(x));
-      } else return pull(static_cast<state_type const*>(nullptr));
-    };
-    if constexpr (types::shape.gives_adjoint) {
-      boxed<Bar> made;
-      made.make(pull_at_state);
-      bar_ = std::move(made);
-    } else pull_at_state();
+    decltype(auto) x = input_of(i);
+    if constexpr (Given::of_any) bar_.replace(new Bar(given_[i].backward(x, tape, *bar_, given_.p)));
+    else if constexpr (types::shape.gives_adjoint)
+      bar_.replace(new Bar(stage_backward<reading>(given_[i], given_, i, x, tape, *bar_)));
+    else stage_backward<reading>(given_[i], given_, i, x, tape, *bar_);
     kept.reset();
     drop(i + 1);
   }
@@ -173,7 +128,10 @@ class chain_list {
   template <class Store>
   void load(Store& store, tier where, step_index i) {
     if (i == 0) return;
-    put(states_[std::size_t(i)], [&]() -> state_type { return load_state<state_type>(store, where, i); });
+    auto& into = states_[std::size_t(i)];
+    take_away(into);
+    into.hold(new state_type(load_state<state_type>(store, where, i)));
+    count(into);
   }
   [[nodiscard]] Bar take_adjoint() { return std::move(*bar_); }
   /// Calls f with the place of the adjoint of state i.
@@ -184,13 +142,11 @@ class chain_list {
   [[nodiscard]] std::size_t tape_bytes(step_index i) const { return tapes_[std::size_t(i)].bytes(); }
   [[nodiscard]] std::size_t adjoint_bytes() const { return bar_.bytes(); }
   [[nodiscard]] std::int64_t adjoint_work(step_index i, std::int64_t made, std::int64_t old) const {
-    return types::adjoint_work(stage(i), made, old);
+    return types::adjoint_work(given_[i], made, old);
   }
   [[nodiscard]] std::int64_t work_bytes([[maybe_unused]] step_index i) const {
-    static constexpr bool indexed = is_indexed<std::remove_const_t<Stages>>;
-    using stage_type = typename access::stage;
-    if constexpr (indexed && tells_work<stage_type, step_index>) return std::int64_t(stage(i).work_bytes(i));
-    else if constexpr (!indexed && tells_work<stage_type>) return std::int64_t(stage(i).work_bytes());
+    constexpr bool indexed = Given::context::indexed;
+    if constexpr (tells_work<stage_type, indexed>) return work_bytes_of<indexed>(given_[i], i);
     else return 0;
   }
   /// Of everything held. The first call sums all; from then on what changes is counted.
@@ -215,7 +171,7 @@ class chain_list {
   /// The hash of what stage i makes of its state, which is not kept.
   [[nodiscard]] std::uint64_t hash_of_forward(step_index i) {
     auto&& x = state_at(i);
-    auto const made = access::with_index(i, [&](auto... index) { return stage_forward(stage(i), x, index...); });
+    auto const made = stage_forward<reading>(given_[i], given_, i, x);
     if constexpr (std::is_same_v<state_type, stage_value>) return made.view().hash();
     else return hash_if_known(made);
   }
@@ -227,11 +183,9 @@ class chain_list {
   }
 
  private:
-  template <class Box, class Make>
-  void put(Box& into, Make const& make, bool tape = false) {
-    discount(into, tape);
-    into.make(make);
-    if (counts_) (tape ? tape_sum_ : sum_) += into.bytes();
+  template <class Box>
+  void count(Box const& made, bool tape = false) {
+    if (counts_) (tape ? tape_sum_ : sum_) += made.bytes();
   }
   template <class Box>
   void take_away(Box& from, bool tape = false) noexcept {
@@ -247,8 +201,6 @@ class chain_list {
       counts_ = false;
     }
   }
-  [[nodiscard]] step_index count() const { return access::count(stages_); }
-  [[nodiscard]] auto& stage(step_index i) const { return access::at(stages_, i); }
   [[nodiscard]] bool at_hand(step_index i) const {
     return i == 0 || states_[std::size_t(i)] || tapes_[std::size_t(i) - 1];
   }
@@ -258,10 +210,16 @@ class chain_list {
     if (auto const& own = states_[std::size_t(i)]) return types::of(*own);
     if constexpr (std::is_same_v<typename types::view, stage_view>)
       if (!tapes_[std::size_t(i) - 1]) return {};
-    return types::in_tape(stage(i - 1), *tapes_[std::size_t(i) - 1]);
+    return types::in_tape(given_[i - 1], *tapes_[std::size_t(i) - 1]);
+  }
+  /// What backward gets of state i.
+  [[nodiscard]] decltype(auto) input_of([[maybe_unused]] step_index i) const {
+    if constexpr (Given::of_any) return state_at(i);
+    else if constexpr (types::shape.needs_state) return address_of(state_at(i));
+    else return static_cast<X0 const*>(nullptr);
   }
 
-  Stages& stages_;
+  Given const& given_;
   X0 const& x0_;
   std::vector<boxed<state_type>> states_;  ///< 0..L; the place of state 0 stays empty
   std::vector<boxed<tape_type>> tapes_;

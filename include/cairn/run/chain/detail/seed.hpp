@@ -8,6 +8,8 @@
 #include <cairn/door/detail/stage_signature.hpp>
 #include <cairn/door/forms.hpp>
 #include <cairn/door/stage_value.hpp>
+#include <cairn/door/wrt.hpp>
+#include <cairn/run/form/detail/bound_seed.hpp>
 
 namespace cairn::detail {
 
@@ -58,6 +60,30 @@ template <class Bar, class Seed, class Input>
   if constexpr (std::is_same_v<Input, stage_view> && !std::is_same_v<decltype(make()), stage_value>)
     return stage_value::made_by(make);
   else return make();
+}
+
+/// The seed of a chain, with the parameters that there are: `seed(x, p, dp)`, `seed(x, p)`, `seed(x)` or a value, for the
+/// last state.
+/// \param watch  p is checked before the seed is used; must outlive the result
+template <class Last, class Seed, class Wrt, class Params>
+[[nodiscard]] decltype(auto) chain_seed(Seed&& seed, Wrt const& by, watched_params<Params> const& watch) {
+  if constexpr (!is_wrt<Wrt>) return std::forward<Seed>(seed);
+  else {
+    using Input = typename seed_input<std::remove_reference_t<Seed>, Last>::type;
+    using bound = decltype(bind_seed<Input>(std::forward<Seed>(seed), by.p, by.dp));
+    if constexpr (seed_function<std::remove_reference_t<bound>, Input>)
+      return [&watch, from = bind_seed<Input>(std::forward<Seed>(seed), by.p, by.dp)](Input const& x) -> decltype(auto) {
+        watch.check("cairn::chain_gradient");
+        return call_lending(from, x);
+      };
+    else if constexpr (shared_seed<Seed, Last> || function_like<std::remove_cvref_t<Seed>>)
+      return std::forward<Seed>(seed);  // refused
+    else
+      return [&](Last const&) -> std::remove_cvref_t<Seed> {
+        watch.check("cairn::chain_gradient");
+        return taken(std::forward<Seed>(seed));
+      };
+  }
 }
 
 }  // namespace cairn::detail

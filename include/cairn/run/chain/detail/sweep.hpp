@@ -19,7 +19,7 @@ namespace cairn::detail {
 
 /// \throws invalid_schedule, invalid_plan   if the stages cannot obey the plan
 template <class Chain, class Store, class Actions, class Stages>
-void check_chain_plan(Actions const& actions, Stages& stages, char const* who) {
+void check_chain_plan(Actions const& actions, Stages const& stages, char const* who) {
   step_index const count = Chain::count_of(stages);
   if (count < 0) throw invalid_plan{who, "the number of stages is negative", {{"stages", count}}, "give 0 or more"};
   chain_walk walk{count, named_tiers::every(), who};
@@ -117,14 +117,14 @@ struct chain_reversal : no_hooks {
 };
 
 /// One sweep. Compiled for speed wherever it is called, see `sweep::run_plan`. Notes an exception in `failure` and
-/// rethrows it.
-template <class Memory, class Stages, class Actions, class Seed, class Store, class Observer, class Replay>
-[[gnu::noinline, gnu::hot]] void obey_chain_plan(Memory& memory, Stages& stages, Actions const& actions, Seed&& seed,
-                                                 Store& store, Observer& observer, sweep_failure& failure,
+/// rethrows it.   \param given  stages, p and dp
+template <class Memory, class Given, class Actions, class Seed, class Store, class Observer, class Replay>
+[[gnu::noinline, gnu::hot]] void obey_chain_plan(Memory& memory, Given const& given, Actions const& actions,
+                                                 Seed&& seed, Store& store, Observer& observer, sweep_failure& failure,
                                                  Replay& replay) {
-  chain_states<Memory, Store, Replay> states{memory, store, Memory::count_of(stages), replay};
+  chain_states<Memory, Store, Replay> states{memory, store, Memory::count_of(given), replay};
   chain_reversal<Seed> user{std::forward<Seed>(seed)};
-  (void)obey_list(actions, states, stages, user, observer, failure);
+  (void)obey_list(actions, states, given, user, observer, failure);
 }
 
 }  // namespace cairn::detail

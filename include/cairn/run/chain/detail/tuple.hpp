@@ -17,64 +17,65 @@
 #include <cairn/door/detail/stage_shape.hpp>
 #include <cairn/run/chain/detail/boxed.hpp>
 #include <cairn/run/chain/detail/call.hpp>
-#include <cairn/run/chain/detail/list.hpp>
+#include <cairn/run/chain/detail/given.hpp>
 #include <cairn/run/chain/detail/seed.hpp>
 #include <cairn/run/chain/detail/store_loads.hpp>
 
 namespace cairn::detail {
 
-/// A std::tuple, or a similar type that is not a list.
-template <class Stages>
-concept stage_tuple = !stage_list<Stages> && requires { std::tuple_size<std::remove_const_t<Stages>>::value; };
-
 /// Stage Place; for a tuple of references, the stage referred to.
-template <class Stages, std::size_t Place>
-using stage_in = std::remove_reference_t<decltype(std::get<Place>(std::declval<Stages&>()))>;
+template <class Given, std::size_t Place>
+using stage_in = std::remove_reference_t<decltype(std::get<Place>(std::declval<Given&>().stages))>;
+template <class Given> inline constexpr std::size_t chain_length = 0;
+template <class Stages, class Params, class DP>
+  requires stage_tuple<Stages>
+inline constexpr std::size_t chain_length<chain_given<Stages, Params, DP>> =
+    std::tuple_size_v<std::remove_const_t<Stages>>;
 
 /// The type of state Place.
-template <class Stages, class X0, std::size_t Place>
+template <class Given, class X0, std::size_t Place>
 struct state_in {
-  using type = typename next_state<stage_in<Stages, Place - 1>,
-                                   stage_arguments<typename state_in<Stages, X0, Place - 1>::type const&>>::type;
+  using before = typename state_in<Given, X0, Place - 1>::type;
+  using type = next_of<stage_in<Given, Place - 1>, typename Given::context, before>;
 };
-template <class Stages, class X0>
-struct state_in<Stages, X0, 0> { using type = X0; };
+template <class Given, class X0>
+struct state_in<Given, X0, 0> { using type = X0; };
 
 /// The form of stage Place of L, and the type of the adjoint of state Place.
-template <class Stages, class X0, class Bar, std::size_t Place, std::size_t Length>
+template <class Given, class X0, class Bar, std::size_t Place, std::size_t Length>
 struct stage_at {
-  using after = typename stage_at<Stages, X0, Bar, Place + 1, Length>::adjoint;
-  using state = typename state_in<Stages, X0, Place>::type;
-  using reading = stage_reading<stage_in<Stages, Place>, state, after>;
+  using after = typename stage_at<Given, X0, Bar, Place + 1, Length>::adjoint;
+  using state = typename state_in<Given, X0, Place>::type;
+  using reading = stage_reading<stage_in<Given, Place>, state, after, typename Given::context>;
   using adjoint = typename reading::adjoint;
 };
-template <class Stages, class X0, class Bar, std::size_t Length>
-struct stage_at<Stages, X0, Bar, Length, Length> {
-  using state = typename state_in<Stages, X0, Length>::type;
+template <class Given, class X0, class Bar, std::size_t Length>
+struct stage_at<Given, X0, Bar, Length, Length> {
+  using state = typename state_in<Given, X0, Length>::type;
   using adjoint = Bar;
 };
 
 /// What a tuple of stages holds during a sweep. The pointers to states and tapes are members.
-template <class Stages, class X0, class Bar,
-          class Numbers = std::make_index_sequence<std::tuple_size_v<std::remove_const_t<Stages>>>>
+template <class Given, class X0, class Bar,
+          class Numbers = std::make_index_sequence<chain_length<Given>>>
 class chain_tuple;
-template <class Stages, class X0, class Bar, std::size_t... Place>
-class chain_tuple<Stages, X0, Bar, std::index_sequence<Place...>> {
+template <class Given, class X0, class Bar, std::size_t... Place>
+class chain_tuple<Given, X0, Bar, std::index_sequence<Place...>> {
   static constexpr std::size_t size = sizeof...(Place);
-  template <std::size_t Number> using at = stage_at<Stages, X0, Bar, Number, size>;
+  template <std::size_t Number> using at = stage_at<Given, X0, Bar, Number, size>;
   template <std::size_t Number> using tape = typename at<Number>::reading::tape;
   template <std::size_t Number> static constexpr stage_shape shape = at<Number>::reading::shape;
 
  public:
   using adjoint_type = typename at<0>::adjoint;  ///< the adjoint of state 0
 
-  chain_tuple(Stages& stages, X0 const& x0) : stages_{stages}, x0_{x0} {}
+  chain_tuple(Given const& given, X0 const& x0) : given_{given}, x0_{x0} {}
   chain_tuple(chain_tuple const&) = delete;
 
-  static step_index count_of(Stages const&) noexcept { return step_index(size); }
+  static step_index count_of(Given const&) noexcept { return step_index(size); }
   static constexpr bool states_may_be_hashed =
       (hashable<typename at<Place>::state> && ... && hashable<typename at<size>::state>);
-  static bool needs_state(Stages&, step_index i) noexcept {
+  static bool needs_state(Given const&, step_index i) noexcept {
     bool needs = false;
     with_stage(i, [&](auto k) { needs = shape<k()>.needs_state; });
     return needs;
@@ -82,18 +83,17 @@ class chain_tuple<Stages, X0, Bar, std::index_sequence<Place...>> {
 
   void forward(step_index i) {
     with_stage(i, [&](auto k) {
-      auto const& x = state_at<k()>();
-      std::get<k() + 1>(states_).make([&] { return stage_forward(std::get<k()>(stages_), x); });
+      auto& into = std::get<k() + 1>(states_);
+      into.reset();
+      into.hold(new typename at<k()>::reading::next(run<k()>(state_at<k()>())));
     });
   }
   void record(step_index i) {
     with_stage(i, [&](auto k) {
-      auto const& x = state_at<k()>();
-      std::get<k()>(tapes_).make([&] {
-        static constexpr bool taped = shape<decltype(k)::value>.taped;
-        if constexpr (taped) return stage_record(std::get<k()>(stages_), x);
-        else return stage_forward(std::get<k()>(stages_), x);
-      });
+      auto& into = std::get<k()>(tapes_);
+      into.reset();
+      into.hold(new tape<k()>(
+          stage_record<typename at<k()>::reading>(std::get<k()>(given_.stages), given_, i, state_at<k()>())));
     });
     drop(i + 1);
   }
@@ -111,17 +111,17 @@ class chain_tuple<Stages, X0, Bar, std::index_sequence<Place...>> {
   }
   void backward(step_index i) {
     with_stage(i, [&](auto k) {
-      static constexpr stage_shape read = shape<decltype(k)::value>;
-      using state = typename at<decltype(k)::value>::state;
+      using reading = typename at<decltype(k)::value>::reading;
       auto& bar = std::get<k() + 1>(bars_);
-      auto const pull = [&] {
-        state const* x = nullptr;
-        if constexpr (read.needs_state) x = address_of(state_at<decltype(k)::value>());
-        return stage_backward(std::get<decltype(k)::value>(stages_), x, *std::get<decltype(k)::value>(tapes_), *bar);
-      };
-      if constexpr (read.gives_adjoint) std::get<k()>(bars_).make(pull);
+      typename at<decltype(k)::value>::state const* x = nullptr;
+      if constexpr (reading::shape.needs_state) x = address_of(state_at<decltype(k)::value>());
+      auto& stage = std::get<decltype(k)::value>(given_.stages);
+      auto& kept = *std::get<decltype(k)::value>(tapes_);
+      if constexpr (reading::shape.gives_adjoint)
+        std::get<k()>(bars_).hold(new typename reading::adjoint(
+            stage_backward<reading>(stage, given_, i, x, kept, *bar)));
       else {
-        pull();
+        stage_backward<reading>(stage, given_, i, x, kept, *bar);
         std::get<k()>(bars_) = std::move(bar);
       }
       bar.reset();
@@ -138,7 +138,9 @@ class chain_tuple<Stages, X0, Bar, std::index_sequence<Place...>> {
     if (i == 0) return;
     with_state(i, [&](auto k) {
       using state = typename at<decltype(k)::value>::state;
-      std::get<k()>(states_).make([&]() -> state { return load_state<state>(store, where, i); });
+      auto& into = std::get<k()>(states_);
+      into.reset();
+      into.hold(new state(load_state<state>(store, where, i)));
     });
   }
   [[nodiscard]] adjoint_type take_adjoint() { return std::move(*std::get<0>(bars_)); }
@@ -169,8 +171,8 @@ class chain_tuple<Stages, X0, Bar, std::index_sequence<Place...>> {
   [[nodiscard]] std::int64_t work_bytes(step_index i) const {
     std::int64_t work = 0;
     with_stage(i, [&](auto k) {
-      if constexpr (tells_work<stage_in<Stages, decltype(k)::value>>)
-        work = std::int64_t(std::get<k()>(stages_).work_bytes());
+      if constexpr (tells_work<stage_in<Given, decltype(k)::value>, false>)
+        work = work_bytes_of<false>(std::get<k()>(given_.stages), i);
     });
     return work;
   }
@@ -191,7 +193,7 @@ class chain_tuple<Stages, X0, Bar, std::index_sequence<Place...>> {
   /// The hash of what stage i makes of its state, which is not kept.
   [[nodiscard]] std::uint64_t hash_of_forward(step_index i) {
     std::uint64_t hash = 0;
-    with_stage(i, [&](auto k) { hash = hash_if_known(stage_forward(std::get<k()>(stages_), state_at<k()>())); });
+    with_stage(i, [&](auto k) { hash = hash_if_known(run<k()>(state_at<k()>())); });
     return hash;
   }
   /// Visits the bytes of state i; returns false if it does not exist or its bytes are unknown.
@@ -202,6 +204,10 @@ class chain_tuple<Stages, X0, Bar, std::index_sequence<Place...>> {
   }
 
  private:
+  template <std::size_t Number>
+  auto run(typename at<Number>::state const& x) {
+    return stage_forward<typename at<Number>::reading>(std::get<Number>(given_.stages), given_, Number, x);
+  }
   /// Calls f with the number i as a type.
   template <class Fn>
   static void with_stage([[maybe_unused]] step_index i, [[maybe_unused]] Fn f) {
@@ -223,12 +229,12 @@ class chain_tuple<Stages, X0, Bar, std::index_sequence<Place...>> {
     else {
       if (auto const& own = std::get<Number>(states_)) return *own;
       auto const& in = *std::get<Number - 1>(tapes_);
-      if constexpr (shape<Number - 1>.taped) return std::get<Number - 1>(stages_).output(in);
+      if constexpr (shape<Number - 1>.taped) return std::get<Number - 1>(given_.stages).output(in);
       else return in;
     }
   }
 
-  Stages& stages_;
+  Given const& given_;
   X0 const& x0_;
   std::tuple<boxed<typename at<Place>::state>..., boxed<typename at<size>::state>>
       states_;  ///< the place of state 0 stays empty

@@ -34,12 +34,8 @@ void call_back(Fn& given, Input& x, [[maybe_unused]] State const* x1, Bar& bar, 
   using called = std::remove_reference_t<decltype(f)>;
   static constexpr auto shape = adjoint_in_loop<called, State, Bar, Params, DP>();
   static constexpr bool with = !no_p<Params>;
-  if constexpr (goes_back<called>) f.template back<State>(x, x1, bar, p, dp, from, to);
-  else if constexpr (with && binds_adjoint<called, State, Bar, Params, DP>) {  // until all are such
-    auto const bound = f.template with_params<State, Bar>(p, dp);
-    if constexpr (shape.form == adjoint_form::leaf) pull_back(bound, bar, x, bar, from, to);
-    else if constexpr (shape.form == adjoint_form::with_next) pull_back(bound, bar, x, *x1, bar, from);
-    else pull_back(bound, bar, x, bar, from);
+  if constexpr (goes_back<called> || (with && binds_adjoint<called, State, Bar, Params, DP>)) {
+    f.template back<State>(x, x1, bar, p, dp, from, to);
   } else if constexpr (shape.form == adjoint_form::leaf && with) pull_back(f, bar, x, bar, p, dp, from, to);
   else if constexpr (shape.form == adjoint_form::leaf) pull_back(f, bar, x, bar, from, to);
   else if constexpr (shape.form == adjoint_form::with_next && with) pull_back(f, bar, x, *x1, bar, p, dp, from);

@@ -13,6 +13,7 @@
 #include <cairn/door/wrt.hpp>
 #include <cairn/rules/detail/executor_bytes.hpp>
 #include <cairn/rules/replay_check.hpp>
+#include <cairn/run/form/detail/bound_seed.hpp>
 #include <cairn/run/form/detail/call_back.hpp>
 #include <cairn/run/form/detail/loop_step.hpp>
 #include <cairn/run/form/detail/plans_inside.hpp>
@@ -250,8 +251,7 @@ struct loop_reverse {
       if constexpr (reads_index<Reverse, before>) pull_back(reverse, bar, tape, bar, i);
       else pull_back(reverse, bar, tape, bar);
     } else if constexpr (binds_reverse<Reverse, Tape, Bar, Params, DP>) {
-      auto const bound = reverse.template with_params<Tape, Bar>(p, dp);
-      pull_back(bound, bar, tape, bar, i);
+      reverse.back(tape, bar, p, dp, i);
     } else if constexpr (reads_index<Reverse, before, Params const&, DP&>) pull_back(reverse, bar, tape, bar, p, dp, i);
     else pull_back(reverse, bar, tape, bar, p, dp);
   }
@@ -270,7 +270,7 @@ struct loop_restart {
       else return kept;
     }();
     if constexpr (!no_p<Params> && binds_record<called, State, Params>)
-      return adjoint.restart.template with_params<State>(p)(tape);
+      return adjoint.restart.template run<State>(p, tape);
     else return adjoint.restart(tape);
   }
 };
@@ -313,24 +313,5 @@ template <class Step, class Adjoint, class State, class Bar, class Params, class
   constexpr auto back = adjoint_in_loop<Adjoint, State, Bar, Params, DP>();
   return {.step = Step::given.form, .adjoint = back.form, .adjoint_by_value = back.by_value};
 }
-
-/// The seed as a function of the final state: `seed(x, p, dp)`, `seed(x, p)`, `seed(x)`, or a value as it is.
-template <class State, class Seed, class Params, class DP>
-[[nodiscard]] constexpr decltype(auto) bind_seed(Seed&& seed, Params const& p, DP& dp) {
-  using Fn = std::remove_reference_t<Seed>;
-  if constexpr (no_p<Params>) return std::forward<Seed>(seed);
-  else if constexpr (range_like<std::remove_cv_t<Fn>>) return std::forward<Seed>(seed);
-  else if constexpr (calls<Fn, lent_state<State>, Params const&, DP&>)
-    return [&](lent_state<State> x) -> decltype(auto) { return call_lending(seed, x, p, dp); };
-  else if constexpr (calls<Fn, lent_state<State>, Params const&>)
-    return [&](lent_state<State> x) -> decltype(auto) { return call_lending(seed, x, p); };
-  else return std::forward<Seed>(seed);
-}
-template <class Seed, class State, class Wrt>
-struct bound_seed { using type = Seed; };
-template <class Seed, class State, class Params, class DP>
-struct bound_seed<Seed, State, wrt<Params, DP>> {
-  using type = decltype(bind_seed<State>(std::declval<Seed>(), std::declval<Params const&>(), std::declval<DP&>()));
-};
 
 }  // namespace cairn::detail

@@ -18,8 +18,7 @@ template <class Fn, class State, class Params>
   else return shape_of_step_with<Fn, State, Params>();
 }
 
-/// Calls the user's step or record with p, if the loop has parameters, and the index, if it takes one. A step that is
-/// made of others is bound anew for each call: this copies a few pointers.
+/// Calls the user's step or record with p, if the loop has parameters, and the index, if it takes one.
 template <class State, bool Indexed, class Fn, class Params, class... States>
 constexpr decltype(auto) call_step(Fn& given, [[maybe_unused]] Params const& p, [[maybe_unused]] step_index const i,
                                    States&... x) {
@@ -27,7 +26,7 @@ constexpr decltype(auto) call_step(Fn& given, [[maybe_unused]] Params const& p, 
   using called = std::remove_reference_t<decltype(f)>;
   constexpr bool lends = (lent<States&> || ...) || (!no_p<Params> && lent<Params const&>);
   if constexpr (!no_p<Params> && (binds_step<called, State, Params> || binds_record<called, State, Params>))
-    return f.template with_params<State>(p)(x..., i);
+    return f.template run<State>(p, i, x...);
   else if constexpr (lends && no_p<Params> && Indexed) return call_lending(f, x..., i);
   else if constexpr (lends && no_p<Params>) return call_lending(f, x...);
   else if constexpr (lends && Indexed) return call_lending(f, x..., p, i);

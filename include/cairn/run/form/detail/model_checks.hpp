@@ -4,6 +4,7 @@
 #include <concepts>
 #include <type_traits>
 #include <utility>
+#include <cairn/door/detail/adjoint_checks.hpp>
 #include <cairn/door/detail/checks.hpp>
 #include <cairn/door/model.hpp>
 #include <cairn/door/objective.hpp>
@@ -171,7 +172,7 @@ inline constexpr bool places_plan<First, Second> = plan_place<First>;
 /// Which order of the arguments after x0 was meant.
 template <class... Rest>
 [[nodiscard]] consteval bool check_order() {
-  constexpr bool aimed = (objective<Rest> || ... || false), planned = (plan_place<Rest> || ... || false);
+  constexpr bool aimed = ((objective<Rest> || function_like<Rest> || generic<Rest>) || ... || false), planned = (plan_place<Rest> || ... || false);
   constexpr bool whole = planned || !(std::is_floating_point_v<Rest> || ... || false) || !aimed;
   static_assert(aimed,
                 "cairn: differentiate needs an objective after the plan: cairn::at_end(f, df), at_every(k, f, df) or "

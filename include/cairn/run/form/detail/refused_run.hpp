@@ -7,6 +7,7 @@
 #include <utility>
 #include <cairn/core/event.hpp>
 #include <cairn/door/detail/refused.hpp>
+#include <cairn/run/form/detail/bound_seed.hpp>
 #include <cairn/run/sweep/sweep_failure.hpp>
 #include <cairn/run/sweep/checkpoint_view.hpp>
 

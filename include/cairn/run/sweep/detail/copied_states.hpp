@@ -67,7 +67,8 @@ class copied_states : public sweep_memory<State, Store> {
 
   template <class Step>
   void advance(Step& step, step_index from, step_index to, step_index& failed) {
-    run_from(live_, step, from, to, failed);
+    if constexpr (may_end_sweeps<store_type>) run_in_pieces(live_, step, from, to, failed);
+    else pool_.run(step, live_, from, to, failed);
   }
   /// Live becomes state i, which the store holds between two places of the plan. Returns whether that worked.
   [[nodiscard]] bool load_between(step_index i) { return read_between(live_, i); }
@@ -114,7 +115,9 @@ class copied_states : public sweep_memory<State, Store> {
   template <class Step>
   void turn(Step& step, step_index from, step_index to, step_index& failed) {
     pool_.keep(final_ = live_);
-    if (from < to) run_from(final_, step, from, to, failed);
+    if (from == to) return;
+    if constexpr (may_end_sweeps<store_type>) run_in_pieces(final_, step, from, to, failed);
+    else pool_.run(step, final_, from, to, failed);
   }
   /// Continues a turn that stopped before its end.
   template <class Step>
@@ -252,14 +255,13 @@ class copied_states : public sweep_memory<State, Store> {
   }
 
  private:
+  /// Runs in the pieces that the store asks for.
   template <class Step>
-  void run_from(frame_id& handle, Step& step, step_index from, step_index to, step_index& failed) {
-    if constexpr (!may_end_sweeps<store_type>) pool_.run(step, handle, from, to, failed);
-    else
-      this->run_steps(
-          from, to, [&](step_index at, step_index next) { pool_.run(step, handle, at, next, failed); },
-          [&](auto const& f) { return f(std::as_const(pool_).state(handle)); },
-          [&](step_index i) { return read_between(handle, i); });
+  void run_in_pieces(frame_id& handle, Step& step, step_index from, step_index to, step_index& failed) {
+    this->run_steps(
+        from, to, [&](step_index at, step_index next) { pool_.run(step, handle, at, next, failed); },
+        [&](auto const& f) { return f(std::as_const(pool_).state(handle)); },
+        [&](step_index i) { return read_between(handle, i); });
   }
   [[nodiscard]] bool read_between([[maybe_unused]] frame_id& handle, [[maybe_unused]] step_index i) {
     if constexpr (may_end_sweeps<store_type>) {

@@ -299,19 +299,12 @@ class sweep : public within_budget<sweep<State, Plan, Store, Options>, State, st
   /// Obeys actions until something other than a slot that cannot be written stops the sweep. Compiled for speed wherever
   /// it is called: g++ treats a function that calls a cold one, as `estimate` does, as cold itself, together with all
   /// that it calls.
-  template <class Step, class User, class Observer>
+  /// \tparam Replanned  the sweep may have been replanned
+  template <bool Replanned = states_type::makes_again, class Step, class User, class Observer>
   [[gnu::noinline, gnu::hot]] stop_reason run_plan(Step& step, User& user, Observer& observer) {
-    if constexpr (states_type::makes_again || User::limited) return run_rest(step, user, observer);
-    else {
-      auto&& running = watched(&step);
-      return execute(*work_.walk_, running, step, user, observer, status());
-    }
-  }
-  /// The same for a sweep that may have been replanned, or keeps a budget.
-  template <class Step, class User, class Observer>
-  [[gnu::noinline, gnu::hot]] stop_reason run_rest(Step& step, User& user, Observer& observer) {
     auto&& running = watched(&step);
-    for (;;) {
+    if constexpr (!Replanned && !User::limited) return execute(*work_.walk_, running, step, user, observer, status());
+    else for (;;) {
       stop_reason answer = stop_reason::done;
       try {
         answer = work_.on_rest_ ? execute(*work_.rest_, running, step, user, observer, status())

@@ -16,27 +16,28 @@
 
 namespace cairn::detail {
 
-/// `f(x, x1, i)`, which writes all of x1: the one place from which a loop with jumps calls such a step.
-template <class Fn, class State>
-[[gnu::noinline]] void move_to(Fn& f, State const& x, State& x1, step_index const i) {
-  if constexpr (shape_of_step<Fn, State>().indexed) call_lending(f, x, x1, i);
-  else call_lending(f, x, x1);
+/// `f(x, x1[, p][, i])`, which writes all of x1: the one place from which a loop with jumps calls such a step.
+template <class Fn, class State, class Params>
+[[gnu::noinline]] void move_to(Fn& f, State const& x, State& x1, Params const& p, step_index const i) {
+  call_step<State, step_in_loop<Fn, State, Params>().indexed>(f, p, i, x, x1);
 }
 /// Advances x by a step or a jump. Forward and backward sweep call the same instantiation, and so the same machine
 /// code: see call.hpp. Returns the step's result if the step may end its loop.
-template <class Fn, class State>
-[[gnu::noinline]] auto move_on(Fn& f, State& x, step_index const i)
-    -> std::conditional_t<shape_of_step<Fn, State>().stops, bool, void> {
-  static constexpr auto shape = shape_of_step<Fn, State>();
-  if constexpr (shape.form == step_form::by_value) {
-    if constexpr (shape.indexed) x = call_lending(f, std::as_const(x), i);
-    else x = call_lending(f, std::as_const(x));
-  } else {
-    if constexpr (shape.indexed) return f(x, i);
-    else return f(x);
-  }
+template <class Fn, class State, class Params>
+[[gnu::noinline]] auto move_on(Fn& f, State& x, Params const& p, step_index const i)
+    -> std::conditional_t<step_in_loop<Fn, State, Params>().stops, bool, void> {
+  static constexpr auto shape = step_in_loop<Fn, State, Params>();
+  if constexpr (shape.form == step_form::by_value) x = call_step<State, shape.indexed>(f, p, i, std::as_const(x));
+  else return call_step<State, shape.indexed>(f, p, i, x);
 }
 
+/// p, or what stands for none.
+template <bool Takes, class Params>
+[[nodiscard]] auto& if_taken([[maybe_unused]] Params& p) noexcept {
+  if constexpr (Takes) return p;
+  else if constexpr (std::is_const_v<Params>) return no_parameters;
+  else return no_gradient;
+}
 /// What all jumps have: the map of the state, and its adjoint. In a loop with parameters each may take them.
 template <class KeptJump, class KeptAdjoint>
 struct jump_maps {
@@ -45,63 +46,55 @@ struct jump_maps {
   kept_callable<KeptJump> jump;
   kept_callable<KeptAdjoint> adjoint;
 
-  template <class State>
+  template <class State, class Params>
+  static constexpr bool jump_takes = !no_p<Params> && step_in_loop<Jump, State, Params>().wrong == fault::none;
+  template <class State, class Params>
+  static constexpr step_shape jump_shape =
+      step_in_loop<Jump, State, std::conditional_t<jump_takes<State, Params>, Params, no_params>>();
+  template <class State, class Bar, class Params, class DP>
+  static constexpr bool adjoint_takes =
+      !no_p<Params> && adjoint_in_loop<Adjoint, State, Bar, Params, DP>().wrong == fault::none;
+  template <class State, class Bar, class Params, class DP>
+  static constexpr adjoint_shape back_shape =
+      adjoint_in_loop<Adjoint, State, Bar, std::conditional_t<adjoint_takes<State, Bar, Params, DP>, Params, no_params>,
+                      std::conditional_t<adjoint_takes<State, Bar, Params, DP>, DP, no_params>>();
+
+  /// Whether the map can be called in a loop with these parameters, and its adjoint.
+  template <class State, class Params>
+  static consteval bool jump_fits() {
+    constexpr auto shape = jump_shape<State, Params>;
+    return (shape.form == step_form::in_place || shape.form == step_form::by_value) && !shape.stops;
+  }
+  template <class State, class Bar, class Params, class DP>
+  static consteval bool adjoint_fits() { return back_shape<State, Bar, Params, DP>.form == adjoint_form::one_step; }
+  template <class State, class Params>
   static consteval bool check_jump() {
-    constexpr auto shape = shape_of_step<Jump, State>();
-    constexpr bool jumps =
-        (shape.form == step_form::in_place || shape.form == step_form::by_value) && !shape.stops;
+    constexpr bool jumps = jump_fits<State, Params>();
     static_assert(jumps,
                   "cairn: a jump must be `jump(x)` or `jump(x, i)`, which changes x or returns the new state; with "
                   "cairn::wrt it may take p before i");
     return jumps;
   }
-  template <class State, class Bar>
+  template <class State, class Bar, class Params, class DP>
   static consteval bool check_adjoint() {
-    constexpr bool reverses = shape_of_adjoint<Adjoint, State, Bar>().form == adjoint_form::one_step;
+    constexpr bool reverses = adjoint_fits<State, Bar, Params, DP>();
     static_assert(reverses,
                   "cairn: the adjoint of a jump must be `adjoint(x, bar)` or `adjoint(x, bar, i)`, where x is the "
                   "state before the jump; with cairn::wrt it may take p and dp before i");
     return reverses;
   }
 
-  /// Whether the map can be called in a loop with parameters, and its adjoint.
   template <class State, class Params>
-  static consteval bool jump_fits() {
-    constexpr auto with = shape_of_step_with<Jump, State, Params>(), without = shape_of_step<Jump, State>();
-    if constexpr (with.wrong == fault::none) return with.form != step_form::out_of_place && !with.stops;
-    else return without.wrong == fault::none && without.form != step_form::out_of_place && !without.stops;
-  }
-  template <class State, class Bar, class Params, class DP>
-  static consteval bool adjoint_fits() {
-    if constexpr (constexpr auto with = shape_of_adjoint_with<Adjoint, State, Bar, Params, DP>();
-                  with.wrong == fault::none)
-      return with.form == adjoint_form::one_step;
-    else return shape_of_adjoint<Adjoint, State, Bar>().form == adjoint_form::one_step;
-  }
-
-  template <class State>
-  void run(State& x, step_index i) const {
-    if constexpr (check_jump<State>()) move_on(*jump, x, i);
+  void run(State& x, Params const& p, step_index i) const {
+    if constexpr (check_jump<State, Params>()) move_on(*jump, x, if_taken<jump_takes<State, Params>>(p), i);
   }
   /// \param x  the state before the jump
-  template <class Input, class Bar>
-  void reverse(Input& x, Bar& bar, step_index const i) const {
+  template <class Input, class Bar, class Params, class DP>
+  void reverse(Input& x, Bar& bar, Params const& p, DP& dp, step_index const i) const {
     using State = std::remove_const_t<Input>;
-    if constexpr (!check_adjoint<State, Bar>()) return;
-    else pull_back_step<shape_of_adjoint<Adjoint, State, Bar>().indexed>(*adjoint, bar, x, i);
-  }
-
- protected:
-  template <class State, class Params>
-  [[nodiscard]] decltype(auto) bound_jump([[maybe_unused]] Params const& p) const {
-    if constexpr (shape_of_step_with<Jump, State, Params>().wrong == fault::none) return bind_step<State>(*jump, p);
-    else return *jump;
-  }
-  template <class State, class Bar, class Params, class DP>
-  [[nodiscard]] decltype(auto) bound_adjoint([[maybe_unused]] Params const& p, [[maybe_unused]] DP& dp) const {
-    if constexpr (shape_of_adjoint_with<Adjoint, State, Bar, Params, DP>().wrong == fault::none)
-      return bind_adjoint<State, Bar>(*adjoint, p, dp);
-    else return *adjoint;
+    static constexpr bool takes = adjoint_takes<State, Bar, Params, DP>;
+    if constexpr (check_adjoint<State, Bar, Params, DP>())
+      call_back<State>(*adjoint, x, nullptr, bar, if_taken<takes>(p), if_taken<takes>(dp), i, i + 1);
   }
 };
 
@@ -115,24 +108,10 @@ struct jump_of_step : jump_maps<Jump, Adjoint> {
 
   template <class State, class Params>
   static consteval bool fits() { return jump_of_step::template jump_fits<State, Params>(); }
-  /// For the step of a loop with parameters.
   template <class State, class Params>
-  [[nodiscard]] auto with_params(Params const& p) const {
-    using bound = decltype(this->template bound_jump<State>(p));
-    return jump_of_step<bound, std::remove_reference_t<Adjoint>&>{
-        {this->template bound_jump<State>(p), *this->adjoint}, step, after};
+  [[nodiscard]] bool due_before(State const&, Params const&, step_index i) const noexcept {
+    return !after && i == step;
   }
-  /// For its adjoint.
-  template <class State, class Bar, class Params, class DP>
-  [[nodiscard]] auto with_params(Params const& p, DP& dp) const {
-    using bound = decltype(this->template bound_jump<State>(p));
-    using back = decltype(this->template bound_adjoint<State, Bar>(p, dp));
-    return jump_of_step<bound, back>{
-        {this->template bound_jump<State>(p), this->template bound_adjoint<State, Bar>(p, dp)}, step, after};
-  }
-
-  template <class State>
-  [[nodiscard]] bool due_before(State const&, step_index i) const noexcept { return !after && i == step; }
   [[nodiscard]] bool due_after(step_index i) const noexcept { return after && i == step; }
   /// The first step > i before which the jump may be due, known once step i has run; otherwise `none`.
   [[nodiscard]] step_index next(step_index i, step_index none) const noexcept {
@@ -152,40 +131,34 @@ struct jump_of_step : jump_maps<Jump, Adjoint> {
   }
 };
 
-/// A condition `condition(x, p[, i])`, called without p.
-template <class Fn, class Params>
-struct condition_with_params {
-  Fn& condition;
-  Params const& p;
-
-  template <class State>
-  using reads = reads_before<Fn, arguments<State const&>, Params const&>;
-  template <class State>
-  static constexpr bool indexed = reads<State>::template before<step_index const&> &&
-                                  !narrows<Fn, Params, arguments<State const&>, step_index>;
-  template <class State>
-  static constexpr bool takes = indexed<State> || (reads<State>::template before<> &&
-                                                   !narrows<Fn, Params, arguments<State const&>>);
-  template <class State>
-  static consteval bool fits() {
-    if constexpr (takes<State>) {
-      using answer = decltype(std::declval<condition_with_params const&>()(std::declval<State const&>(), step_index{}));
-      return std::is_same_v<std::remove_cvref_t<answer>, bool>;
-    } else return calls<Fn, State const&, step_index const&> || calls<Fn, State const&>;
+/// How a condition is called in a loop with these parameters: `condition(x[, p][, i])`.
+template <class Fn, class State, class Params>
+struct condition_form {
+  template <class... Index>
+  static consteval bool takes_p() {
+    using reads = reads_before<Fn, arguments<State const&>, Params const&>;
+    if constexpr (no_p<Params>) return false;
+    else return reads::template before<Index...> && !narrows<Fn, Params, arguments<State const&>, Index...>;
   }
-  template <class State>
-  decltype(auto) operator()(State const& x, step_index const& i) const {
-    if constexpr (indexed<State>) return call_lending(condition, x, p, i);
-    else return call_lending(condition, x, p);
+  static constexpr bool p_indexed = takes_p<step_index>(), with_p = p_indexed || takes_p<>(),
+                        indexed = with_p ? p_indexed : calls<Fn, State const&, step_index const&>;
+  static decltype(auto) call(Fn& f, State const& x, [[maybe_unused]] Params const& p,
+                             [[maybe_unused]] step_index const i) {
+    if constexpr (with_p && indexed) return call_lending(f, x, p, i);
+    else if constexpr (with_p) return call_lending(f, x, p);
+    else if constexpr (indexed) return call_lending(f, x, i);
+    else return call_lending(f, x);
   }
-};
-template <class Fn, class... Args>
-concept returns_bool = calls<Fn, Args...> && std::is_same_v<std::remove_cvref_t<call_result<Fn, Args...>>, bool>;
-template <class Fn, class State>
-struct condition_of { static constexpr fault wrong = fault_of_question<Fn, State>(); };
-template <class Fn, class Params, class State>
-struct condition_of<condition_with_params<Fn, Params>, State> {
-  static constexpr fault wrong = fault_of_question<Fn, State, Params>();
+  static constexpr fault wrong = [] {
+    if constexpr (with_p) return fault_of_question<Fn, State, Params>();
+    else return fault_of_question<Fn, State>();
+  }();
+  static consteval bool answers() {
+    if constexpr (!with_p && !indexed && !calls<Fn, State const&>) return false;
+    else
+      return std::is_same_v<std::remove_cvref_t<decltype(call(std::declval<Fn&>(), std::declval<State const&>(),
+                                                              std::declval<Params const&>(), 0))>, bool>;
+  }
 };
 /// A jump before every step at which a condition holds.
 template <class KeptCondition, class Jump, class Adjoint>
@@ -198,35 +171,16 @@ struct jump_on_condition : jump_maps<Jump, Adjoint> {
   template <class State, class Params>
   static consteval bool fits() {
     return jump_on_condition::template jump_fits<State, Params>() &&
-           condition_with_params<Condition, Params>::template fits<State>();
+           condition_form<Condition, State, Params>::answers();
   }
   template <class State, class Params>
-  [[nodiscard]] auto with_params(Params const& p) const {
-    using bound = decltype(this->template bound_jump<State>(p));
-    using asked = decltype(bound_condition<State>(p));
-    return jump_on_condition<asked, bound, std::remove_reference_t<Adjoint>&>{
-        {this->template bound_jump<State>(p), *this->adjoint}, bound_condition<State>(p)};
-  }
-  template <class State, class Bar, class Params, class DP>
-  [[nodiscard]] auto with_params(Params const& p, DP& dp) const {
-    using bound = decltype(this->template bound_jump<State>(p));
-    using back = decltype(this->template bound_adjoint<State, Bar>(p, dp));
-    using asked = decltype(bound_condition<State>(p));
-    return jump_on_condition<asked, bound, back>{
-        {this->template bound_jump<State>(p), this->template bound_adjoint<State, Bar>(p, dp)},
-        bound_condition<State>(p)};
-  }
-
-  template <class State>
-  static constexpr bool indexed = calls<Condition, State const&, step_index const&>;
-  template <class State>
   static consteval bool check_condition() {
-    constexpr bool answers = indexed<State> ? returns_bool<Condition, State const&, step_index const&>
-                                            : returns_bool<Condition, State const&>;
+    using form = condition_form<Condition, State, Params>;
+    constexpr bool answers = form::answers();
     static_assert(answers,
                   "cairn: the condition of a jump must be `condition(x)` or `condition(x, i)`, with x const&, and "
                   "return bool; with cairn::wrt it may take p before i");
-    constexpr bool takes = !answers || condition_of<std::remove_cv_t<Condition>, State>::wrong == fault::none;
+    constexpr bool takes = !answers || form::wrong == fault::none;
     static_assert(takes,
                   "cairn: the condition of a jump takes a number of a narrower type than it is given, or its index as "
                   "a floating-point or short number, a bool or a default argument; take the number's own type, and "
@@ -234,23 +188,14 @@ struct jump_on_condition : jump_maps<Jump, Adjoint> {
     return answers && takes;
   }
 
-  template <class State>
-  [[nodiscard]] bool due_before(State const& x, step_index const i) const {
-    if constexpr (!check_condition<State>()) return false;
-    else if constexpr (indexed<State>) return call_lending(*condition, x, i);
-    else return call_lending(*condition, x);
+  template <class State, class Params>
+  [[nodiscard]] bool due_before(State const& x, Params const& p, step_index const i) const {
+    if constexpr (!check_condition<State, Params>()) return false;
+    else return condition_form<Condition, State, Params>::call(*condition, x, p, i);
   }
   [[nodiscard]] static constexpr bool due_after(step_index) noexcept { return false; }
   [[nodiscard]] static constexpr step_index next(step_index i, step_index) noexcept { return i + 1; }
   static constexpr void check_loop(step_index) noexcept {}
-
- private:
-  template <class State, class Params>
-  [[nodiscard]] decltype(auto) bound_condition([[maybe_unused]] Params const& p) const {
-    using with = condition_with_params<Condition, Params>;
-    if constexpr (with::template takes<State>) return with{*condition, p};
-    else return *condition;
-  }
 };
 
 /// Calls `f(jump, k)` for jump after jump; k counts from 0.
@@ -264,23 +209,4 @@ template <class... Jump, class Look>
 void look_at_jumps(std::tuple<Jump...> const& jumps, Look const& look) {
   each_jump(jumps, [&](auto const& jump, std::size_t) { look(jump); });
 }
-template <class State, class Params, class... Jump>
-[[nodiscard]] auto jumps_with_params(std::tuple<Jump...> const& jumps, Params const& p) {
-  return std::apply(
-      [&](auto const&... jump) { return std::tuple<decltype(jump.template with_params<State>(p))...>{
-                                     jump.template with_params<State>(p)...}; },
-      jumps);
-}
-template <class State, class Bar, class Params, class DP, class... Jump>
-[[nodiscard]] auto jumps_with_params(std::tuple<Jump...> const& jumps, Params const& p, DP& dp) {
-  return std::apply(
-      [&](auto const&... jump) { return std::tuple<decltype(jump.template with_params<State, Bar>(p, dp))...>{
-                                     jump.template with_params<State, Bar>(p, dp)...}; },
-      jumps);
-}
-/// A class with the types of jumps in a tuple: `Of<First..., Jump...>`.
-template <template <class...> class Of, class Jumps, class... First> struct over_jumps;
-template <template <class...> class Of, class... Jump, class... First>
-struct over_jumps<Of, std::tuple<Jump...>, First...> { using type = Of<First..., Jump...>; };
-
 }  // namespace cairn::detail

@@ -58,15 +58,15 @@ class jump_trail {
     else put_copy(made.stored, *live_);
   }
   /// Runs step i on the present state.
-  template <class Step>
-  void run(Step& step, step_index i) {
-    if constexpr (shape_of_step<Step, State>().form == step_form::out_of_place) {
+  template <class Step, class Params>
+  void run(Step& step, Params const& p, step_index i) {
+    if constexpr (step_in_loop<Step, State, Params>().form == step_form::out_of_place) {
       put_copy(next_, here());  // a state of the same shape; what it holds is not read
-      move_to(step, here(), *next_, i);
+      move_to(step, here(), *next_, p, i);
       moved_ = true;
       using std::swap;
       swap(live_, next_);
-    } else move_on(step, live(), i);
+    } else move_on(step, live(), p, i);
   }
   [[nodiscard]] std::size_t size() const noexcept { return used_; }
   [[nodiscard]] mark& operator[](std::size_t k) noexcept { return marks_[k]; }
@@ -111,8 +111,8 @@ class jump_trail<State> {
     }
     emplace_by(made.stored, [this] { return taken_snapshot(here()); });
   }
-  template <class Step>
-  void run(Step& step, step_index i) { move_on(step, live(), i); }
+  template <class Step, class Params>
+  void run(Step& step, Params const& p, step_index i) { move_on(step, live(), p, i); }
   [[nodiscard]] std::size_t size() const noexcept { return used_; }
   [[nodiscard]] mark& operator[](std::size_t k) noexcept { return marks_[k]; }
   [[nodiscard]] State& back_at(mark const& m) const {

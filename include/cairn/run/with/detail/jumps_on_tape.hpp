@@ -45,32 +45,26 @@ struct jumps_record {
   template <class State, class Params>
   static consteval bool record_with() { return copied_state<State> && record_takes<Record, State, Params>(); }
   template <class State, class Params>
-  auto with_params(Params const& p) const {
-    auto bound = bind_record<State>(*inner, p);
-    auto all = jumps_with_params<State>(jumps, p);
-    return typename over_jumps<cairn::detail::jumps_record, decltype(all), decltype(bound)>::type{
-        bound, std::move(all)};
-  }
-
-  template <class State>
-    requires(copied_state<State> && (calls<Record, State&, step_index> || calls<Record, State&>))
-  auto operator()(State& x, step_index const i) const {
+  auto run(Params const& p, step_index const i, State& x) const {
     std::vector<jump_of_tape<State>> made;
     auto const make = [&](bool after, auto due) {
       each_jump(jumps, [&](auto const& jump, std::size_t k) {
         if (!due(jump)) return;
         made.push_back({copy_of(std::as_const(x)), k, after});
-        jump.run(x, i);
+        jump.run(x, p, i);
       });
     };
-    make(false, [&](auto const& jump) { return jump.due_before(std::as_const(x), i); });
-    using inner_tape = std::remove_cvref_t<decltype(record_step(*inner, x, i))>;
-    jump_tape<State, inner_tape> tape{
-        taken_from([&]() -> decltype(auto) { return record_step(*inner, x, i); }), {}, i};
+    make(false, [&](auto const& jump) { return jump.due_before(std::as_const(x), p, i); });
+    auto const record = bind_record<State>(*inner, p);
+    using inner_tape = std::remove_cvref_t<decltype(record(x, i))>;
+    jump_tape<State, inner_tape> tape{taken_from([&]() -> decltype(auto) { return record(x, i); }), {}, i};
     make(true, [&](auto const& jump) { return jump.due_after(i); });
     tape.made = std::move(made);
     return tape;
   }
+  template <class State>
+    requires(copied_state<State> && (calls<Record, State&, step_index> || calls<Record, State&>))
+  auto operator()(State& x, step_index const i) const { return run<State>(no_parameters, i, x); }
 };
 /// `reverse(tape, bar, i)` of such a tape.
 template <class Kept, class... Jump>
@@ -86,28 +80,24 @@ struct jumps_reverse {
     if constexpr (!requires { typename Tape::inner_tape; }) return false;
     else return reverse_takes<Reverse, typename Tape::inner_tape, Bar, Params, DP>();
   }
-  template <class Tape, class Bar, class Params, class DP>
-  auto with_params(Params const& p, DP& dp) const {
-    auto bound = bind_reverse<typename Tape::inner_tape, Bar>(*inner, p, dp);
-    auto all = jumps_with_params<typename Tape::state, Bar>(jumps, p, dp);
-    return typename over_jumps<cairn::detail::jumps_reverse, decltype(all), decltype(bound)>::type{
-        bound, std::move(all)};
+  template <class State, class Tape, class Bar, class Params, class DP>
+  void back(jump_tape<State, Tape>& tape, Bar& bar, Params const& p, DP& dp, step_index const i) const {
+    std::size_t k = tape.made.size();
+    for (; k > 0 && tape.made[k - 1].after; --k) undo(tape.made[k - 1], bar, p, dp, i);
+    bind_reverse<Tape, Bar>(*inner, p, dp)(tape.of_step, bar, i);
+    for (; k > 0; --k) undo(tape.made[k - 1], bar, p, dp, i);
   }
-
   template <class State, class Tape, class Bar>
     requires(calls_with_index<Reverse, Tape&, Bar&> || calls<Reverse, Tape&, Bar&>)
   void operator()(jump_tape<State, Tape>& tape, Bar& bar, step_index const i) const {
-    std::size_t k = tape.made.size();
-    for (; k > 0 && tape.made[k - 1].after; --k) undo(tape.made[k - 1], bar, i);
-    pull_back_step<calls_with_index<Reverse, Tape&, Bar&>>(*inner, bar, tape.of_step, i);
-    for (; k > 0; --k) undo(tape.made[k - 1], bar, i);
+    back(tape, bar, no_parameters, no_gradient, i);
   }
 
  private:
-  template <class State, class Bar>
-  void undo(jump_of_tape<State> const& made, Bar& bar, step_index const i) const {
+  template <class State, class Bar, class Params, class DP>
+  void undo(jump_of_tape<State> const& made, Bar& bar, Params const& p, DP& dp, step_index const i) const {
     each_jump(jumps, [&](auto const& jump, std::size_t k) {
-      if (k == made.jump) jump.reverse(made.before, bar, i);
+      if (k == made.jump) jump.reverse(made.before, bar, p, dp, i);
     });
   }
 };
@@ -121,21 +111,16 @@ struct jumps_restart {
 
   template <class State, class Params>
   static consteval bool record_with() { return true; }
-  template <class State, class Params>
-  auto with_params(Params const& p) const {
-    auto all = jumps_with_params<State>(jumps, p);
-    return typename over_jumps<cairn::detail::jumps_restart, decltype(all), std::remove_reference_t<Kept>&>::type{
-        *inner, std::move(all)};
-  }
-
-  template <class State, class Tape>
-  State operator()(jump_tape<State, Tape> const& tape) const {
+  template <class State, class Params, class Tape>
+  State run(Params const& p, jump_tape<State, Tape> const& tape) const {
     State x = copy_of(static_cast<State const&>((*inner)(tape.of_step)));
     each_jump(jumps, [&](auto const& jump, std::size_t) {
-      if (jump.due_after(tape.step)) jump.run(x, tape.step);
+      if (jump.due_after(tape.step)) jump.run(x, p, tape.step);
     });
     return x;
   }
+  template <class State, class Tape>
+  State operator()(jump_tape<State, Tape> const& tape) const { return run<State>(no_parameters, tape); }
 };
 
 }  // namespace cairn::detail

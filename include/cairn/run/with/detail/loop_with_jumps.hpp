@@ -32,50 +32,47 @@ struct jumps_step {
   jumps_type jumps;
   mutable lent_object memory;
 
-  /// The same with the parameters of the loop; see `binds_step`.
+  /// See `binds_step`.
   template <class State, class Params>
   static consteval step_shape step_with() {
-    constexpr auto read = shape_of_step_with<inner_step, State, Params>();
+    constexpr auto read = step_in_loop<inner_step, State, Params>();
     if constexpr (read.wrong != fault::none) return read;
     else if constexpr (!(Jump::template fits<State, Params>() && ...)) return no_step(fault::part);
     else
       return {read.form == step_form::out_of_place ? read.form : step_form::in_place, true, read.stops, fault::none};
   }
   template <class State, class Params>
-  auto with_params(Params const& p) const {
-    auto bound = bind_step<State>(*inner, p);
-    auto all = jumps_with_params<State>(jumps, p);
-    return typename over_jumps<cairn::detail::jumps_step, decltype(all), decltype(bound)>::type{
-        bound, std::move(all), lent_object{&memory}};
-  }
-
-  template <class State>
-    requires(shape_on<State>.form == step_form::in_place || shape_on<State>.form == step_form::by_value)
-  auto operator()(State& x, step_index i) const -> std::conditional_t<shape_on<State>.stops, bool, void> {
-    before(x, i);
-    if constexpr (shape_on<State>.stops) {
-      bool const more = move_on(*inner, x, i);
-      after(x, i);
+  auto run(Params const& p, step_index const i, State& x) const
+      -> std::conditional_t<step_in_loop<inner_step, State, Params>().stops, bool, void> {
+    before(x, p, i);
+    if constexpr (step_in_loop<inner_step, State, Params>().stops) {
+      bool const more = move_on(*inner, x, p, i);
+      after(x, p, i);
       return more;
     } else {
-      move_on(*inner, x, i);
-      after(x, i);
+      move_on(*inner, x, p, i);
+      after(x, p, i);
     }
   }
-  template <class State>
-    requires(shape_on<State>.form == step_form::out_of_place)
-  void operator()(State const& x, State& x1, step_index i) const {
+  template <class State, class Params>
+  void run(Params const& p, step_index const i, State const& x, State& x1) const {
     bool due = false;
-    each_jump(jumps, [&](auto const& jump, std::size_t) { due = due || jump.due_before(x, i); });
-    if (!due) move_to(*inner, x, x1, i);
+    each_jump(jumps, [&](auto const& jump, std::size_t) { due = due || jump.due_before(x, p, i); });
+    if (!due) move_to(*inner, x, x1, p, i);
     else {
       auto& jumped = memory.object().get<std::optional<State>>();
       put_copy(jumped, x);
-      before(*jumped, i);
-      move_to(*inner, std::as_const(*jumped), x1, i);
+      before(*jumped, p, i);
+      move_to(*inner, std::as_const(*jumped), x1, p, i);
     }
-    after(x1, i);
+    after(x1, p, i);
   }
+  template <class State>
+    requires(shape_on<State>.form == step_form::in_place || shape_on<State>.form == step_form::by_value)
+  auto operator()(State& x, step_index i) const { return run<State>(no_parameters, i, x); }
+  template <class State>
+    requires(shape_on<State>.form == step_form::out_of_place)
+  void operator()(State const& x, State& x1, step_index i) const { run<State>(no_parameters, i, x, x1); }
   /// Called by executors, once before each loop.
   void begin(loop_begins loop) const {
     if (loop.steps >= 0) each_jump(jumps, [&](auto const& jump, std::size_t) { jump.check_loop(loop.steps); });
@@ -85,15 +82,15 @@ struct jumps_step {
   void each_function(Look const& look) const { look(*inner), look_at_jumps(jumps, look); }
 
  private:
-  template <class State>
-  void before(State& x, step_index i) const {
+  template <class State, class Params>
+  void before(State& x, Params const& p, step_index i) const {
     each_jump(jumps, [&](auto const& jump, std::size_t) {
-      if (jump.due_before(std::as_const(x), i)) jump.run(x, i);
+      if (jump.due_before(std::as_const(x), p, i)) jump.run(x, p, i);
     });
   }
-  template <class State>
-  void after(State& x, step_index i) const {
-    each_jump(jumps, [&](auto const& jump, std::size_t) { if (jump.due_after(i)) jump.run(x, i); });
+  template <class State, class Params>
+  void after(State& x, Params const& p, step_index i) const {
+    each_jump(jumps, [&](auto const& jump, std::size_t) { if (jump.due_after(i)) jump.run(x, p, i); });
   }
 };
 
@@ -129,52 +126,42 @@ struct jumps_adjoint : adjoint_over<jumps_adjoint<Step, Adjoint, Jump...>> {
   /// \param x1  the state after the last step and its jumps, for adjoints that take x1
   template <class State, class Input, class Bar, class Params, class DP>
   void back(Input& x, State const* x1, Bar& bar, Params const& p, DP& dp, step_index first, step_index last) const {
-    if constexpr (no_p<Params>) along(*inner, jumps, x, x1, bar, p, dp, first, last);
-    else {
-      auto step = bind_step<State>(*inner, p);
-      along(step, jumps_with_params<State, Bar>(jumps, p, dp), x, x1, bar, p, dp, first, last);
-    }
-  }
-
- private:
-  template <class StepGiven, class Jumps, class State, class Input, class Bar, class Params, class DP>
-  void along(StepGiven& step, Jumps const& all, Input& x, State const* x1, Bar& bar, Params const& p, DP& dp,
-             step_index first, step_index last) const {
     auto& trail = memory.object().get<jump_trail<State>>();
     trail.begin(x);
-    walk(step, all, trail, first, last);
+    walk(trail, p, first, last);
     for (std::size_t k = trail.size(); k-- > 0;) {
       auto const& mark = trail[k];
       auto& at = trail.back_at(mark);
       if (mark.jump == trail.of_steps) call_back<State>(*adjoint, at, x1, bar, p, dp, mark.from, mark.to);
       else
-        each_jump(all, [&](auto const& jump, std::size_t which) {
-          if (which == mark.jump) jump.reverse(at, bar, mark.from);
+        each_jump(jumps, [&](auto const& jump, std::size_t which) {
+          if (which == mark.jump) jump.reverse(at, bar, p, dp, mark.from);
         });
       x1 = address_of(std::as_const(at));
     }
   }
+ private:
   /// Notes the jumps and runs of steps from `first` to `last`; runs no step after the last jump.
-  template <class StepGiven, class Jumps, class State>
-  void walk(StepGiven& step, Jumps const& all, jump_trail<State>& trail, step_index first, step_index last) const {
+  template <class State, class Params>
+  void walk(jump_trail<State>& trail, Params const& p, step_index first, step_index last) const {
     bool open = false;  // a run of steps is in progress: the last entry is its start
     step_index i = first;
     for (;;) {
-      each_jump(all, [&](auto const& jump, std::size_t k) {
-        if (!jump.due_before(trail.here(), i)) return;
+      each_jump(jumps, [&](auto const& jump, std::size_t k) {
+        if (!jump.due_before(trail.here(), p, i)) return;
         trail.note(k, i);
-        jump.run(trail.live(), i);
+        jump.run(trail.live(), p, i);
         open = false;
       });
       step_index const end = next_check(i, last);
       if (!std::exchange(open, true)) trail.note(trail.of_steps, i, end > last);
       trail[trail.size() - 1].to = lesser(end, last);
       if (end > last) return;
-      for (; i < end; ++i) trail.run(step, i);
-      each_jump(all, [&](auto const& jump, std::size_t k) {
+      for (; i < end; ++i) trail.run(*inner, p, i);
+      each_jump(jumps, [&](auto const& jump, std::size_t k) {
         if (!jump.due_after(end - 1)) return;
         trail.note(k, end - 1);
-        jump.run(trail.live(), end - 1);
+        jump.run(trail.live(), p, end - 1);
         open = false;
       });
       if (end == last) return;
