@@ -62,7 +62,7 @@ struct numbers_are_listed {
       return ruling::no;
     else if constexpr (map_like<T>)  // keys are no variables
       return yes_if(every_part<numbers_are_listed, typename T::mapped_type, T>());
-    else if constexpr (kind<T> == made_of::nodes || kind<T> == made_of::path)
+    else if constexpr (keyed<T> || kind<T> == made_of::path)
       return may_hold_numbers<T>() ? ruling::no : ruling::yes;
     else return ruling::by_parts;
   }
