@@ -12,7 +12,6 @@
 #include <type_traits>
 #include <Eigen/Core>
 #include <cairn/core/buffers.hpp>
-#include <cairn/core/detail/lesser.hpp>
 #include <cairn/core/numbers.hpp>
 #include <cairn/core/state_bytes.hpp>
 #include <cairn/core/state_traits.hpp>
@@ -226,8 +225,8 @@ struct state_traits<Sparse> {
     x.resize(Eigen::Index(rows), Eigen::Index(columns));
     std::uint64_t sum = 0;
     for (std::uint64_t column = 0; column < outer; ++column) {
-      std::uint64_t const count = number(source), most = detail::lesser(source.left() / each, largest);
-      if (count > inner || sum > most || count > most - sum) detail::refuse_cut(count, most);
+      std::uint64_t const count = number(source), most = source.left() / each;
+      if (count > inner || sum > most || count > most - sum || count > largest - sum) detail::refuse_cut(count, most);
       sum += count;
       if constexpr (!vector) x.outerIndexPtr()[column + 1] = index(sum);
     }
