@@ -89,7 +89,8 @@ TEST_CASE("lists and maps of Boost, whose bytes are not known", "[arrays]") {
   check_keyed<boost::unordered_map<int, double>, all & ~bytes>();
   check_keyed<bc::flat_map<int, double>, numbers | hash>();
   check_keyed<bc::flat_map<double, double>, numbers | hash>();  // keys are no variables
-  check_sized<boost::circular_buffer<double>, numbers | hash>(by_index, few);  // it is to have the same capacity
+  using history = boost::circular_buffer<double>;  // which forgets what is beyond its capacity, so that this counts, too
+  check_array_type<history, numbers | hash>([] { return history(few, 0.0); }, by_index, few);
 }
 TEST_CASE("numbers of many digits are variables", "[arrays]") {
   check_sized<std::vector<mp::cpp_bin_float_50>>(by_index, few);
