@@ -18,6 +18,8 @@
 #include <boost/optional.hpp>
 #include <boost/unordered_map.hpp>
 
+#include <cairn/run/check/check_model.hpp>
+
 #include "array_type.hpp"
 
 namespace {
@@ -97,6 +99,15 @@ TEST_CASE("numbers of many digits are variables", "[arrays]") {
   check_sized<std::vector<mp::number<mp::cpp_dec_float<50>, mp::et_off>>>(by_index, few);
   using real = mp::cpp_dec_float_100;
   check_array_type<real>([] { return real(0); }, [](auto& x, std::size_t) -> auto& { return x; }, 1);
+}
+TEST_CASE("checks tell right and wrong adjoints of numbers of many digits apart", "[arrays]") {
+  using real = mp::cpp_bin_float_50;
+  auto const step = [](real& x) { x = sin(x) / 3 + x; };
+  auto const adjoint = [](real const& x, real& bar) { bar *= cos(x) / 3 + 1; };
+  auto const wrong = [](real const& x, real& bar) { bar *= cos(x) / 3; };
+  auto const objective = cairn::at_end([](real const& x) { return double(x); }, [](real const&, real& bar) { bar += 1; });
+  CHECK(cairn::check(cairn::model{step, adjoint}, real(0.3), 20, objective).passed());
+  CHECK_FALSE(cairn::check(cairn::model{step, wrong}, real(0.3), 20, objective).passed());
 }
 TEST_CASE("views of Boost's arrays are no states", "[arrays]") {
   CHECK_FALSE(cairn::copied_state<boost::multi_array_ref<double, 2>>);
