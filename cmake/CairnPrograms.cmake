@@ -122,6 +122,8 @@ function(cairn_why_missing result target)
       "ARRAYS|boost|no Boost (Debian: libboost-dev)"
       "ARRAYS|armadillo|no Armadillo (Debian: libarmadillo-dev)"
       "ARRAYS|xtensor|no xtensor (Debian: libxtensor-dev)"
+      "ARRAYS|opencv|no OpenCV (Debian: libopencv-core-dev)"
+      "ARRAYS|blitz|no Blitz++ (Debian: libblitz0-dev)"
       "XAD|xad|no XAD (not in Debian)"
       "MPI|mpi|no MPI (Debian: libopenmpi-dev openmpi-bin)"
       "PETSC|petsc|no PETSc (Debian: petsc-dev)"
@@ -200,6 +202,8 @@ set(CAIRN_NEEDS
   "/arrays/boost => cairn_boost"
   "/arrays/armadillo => cairn_armadillo"
   "/arrays/xtensor => cairn_xtensor"
+  "/arrays/opencv => cairn_opencv"
+  "/arrays/blitz => cairn_blitz"
   "/adapt/disk/zstd => cairn::zstd"
   "/petsc_peer[^/]*$ => cairn_petsc"
   "\\.cu$ => cairn_nvcc")

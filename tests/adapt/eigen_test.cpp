@@ -235,16 +235,37 @@ TEST_CASE("matrices are written with their shape, and read into any", "[eigen]")
   refuses(matrix{}, {~std::uint64_t{0}, 0});
   refuses(bounded{}, {9, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0});
   refuses(vector{}, {1, 2, 0, 0});
-  sparse const tight = [] {
-    sparse s = some_sparse();
-    s.makeCompressed();
-    return s;
-  }();
-  sparse alike = 2 * tight, empty;
-  memory_bytes::read(alike, memory_bytes::written(tight));
-  CHECK(alike.coeff(1, 2) == 3.0);
-  CHECK_THROWS_AS(memory_bytes::read(empty, memory_bytes::written(tight)), cairn::invalid_bytes);
   CHECK_FALSE(cairn::written_state<Eigen::Map<vector>>);
+}
+
+TEST_CASE("sparse matrices are read into any other; spoilt bytes are a matrix or an error", "[eigen]") {
+  sparse const loose = some_sparse(), copy = loose;  // a copy is compressed
+  std::string const bytes = memory_bytes::written(loose);
+  CHECK(memory_bytes::written(copy) == bytes);
+  sparse wide(1, 40), empty, alike = 2 * loose;
+  for (int column = 0; column < 40; ++column) wide.insert(0, column) = column;
+  for (sparse* into : {&wide, &empty, &alike}) {
+    CHECK(memory_bytes::read(*into, bytes) == 0);
+    CHECK(into->isApprox(loose));
+    CHECK(into->nonZeros() == loose.nonZeros());
+    CHECK(into->data().allocatedSize() == into->nonZeros());
+  }
+  std::size_t values = 0, refused = 0;
+  for (std::size_t k = 0; k < bytes.size(); ++k) {
+    CHECK_THROWS_AS(memory_bytes::read(alike, bytes.substr(0, k)), cairn::invalid_bytes);
+    for (int bit = 0; bit < 8; ++bit) {
+      std::string spoilt = bytes;
+      spoilt[k] = static_cast<char>(spoilt[k] ^ 1 << bit);
+      try {
+        memory_bytes::read(alike, spoilt);
+        ++values;
+      } catch (cairn::invalid_bytes const&) { ++refused; }
+      CHECK(alike.data().allocatedSize() <= 100);
+      CHECK(Eigen::MatrixXd(alike.topRows(std::min<Eigen::Index>(alike.rows(), 10))).size() >= 0);  // reads every place
+    }
+  }
+  CHECK(values > 64 * std::size_t(loose.nonZeros()) / 2);
+  CHECK(refused > 0);
 }
 
 TEST_CASE("a loop over matrices has the gradient of the product of its steps", "[eigen]") {

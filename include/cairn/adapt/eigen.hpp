@@ -8,9 +8,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <type_traits>
 #include <Eigen/Core>
 #include <cairn/core/buffers.hpp>
+#include <cairn/core/numbers.hpp>
 #include <cairn/core/state_bytes.hpp>
 #include <cairn/core/state_traits.hpp>
 
@@ -125,6 +127,10 @@ struct state_traits<Eigen::Quaternion<Scalar, Options>> {
   /// Its four coefficients.
   template <class State, class Fn>
   static void visit_buffers(State& x, Fn& f) { cairn::visit_buffers(x.coeffs(), f); }
+  /// The same.
+  template <class State, class Fn>
+    requires numbered<Scalar>
+  static void visit_numbers(State& x, Fn& f) { cairn::visit_numbers(x.coeffs(), f); }
 };
 /// Transforms of <Eigen/Geometry>.
 template <class Scalar, int Dimension, int Mode, int Options>
@@ -136,10 +142,14 @@ struct state_traits<Eigen::Transform<Scalar, Dimension, Mode, Options>> {
   /// The coefficients of its matrix.
   template <class State, class Fn>
   static void visit_buffers(State& x, Fn& f) { cairn::visit_buffers(x.matrix(), f); }
+  /// The same.
+  template <class State, class Fn>
+    requires numbered<Scalar>
+  static void visit_numbers(State& x, Fn& f) { cairn::visit_numbers(x.matrix(), f); }
 };
 
-/// Sparse matrices and vectors: values, inner and outer indices. Bytes are written back only to a matrix whose columns
-/// have as many non-zeros as those of the matrix that was read.
+/// Sparse matrices and vectors: values, inner and outer indices. A matrix that is read is in compressed form, as Eigen's
+/// copies are.
 template <detail::sparse_eigen Sparse>
 struct state_traits<Sparse> {
   using scalar = typename Sparse::Scalar;  ///< of its values
@@ -174,10 +184,85 @@ struct state_traits<Sparse> {
       return;
     }
     run(x.innerNonZeroPtr(), x.outerSize());
-    for (Eigen::Index column = 0; column < x.outerSize(); ++column) {  // columns with free space between them
-      run(x.innerIndexPtr() + x.outerIndexPtr()[column], x.innerNonZeroPtr()[column]);
-      run(x.valuePtr() + x.outerIndexPtr()[column], x.innerNonZeroPtr()[column]);
+    each_column(x, [&](index from, index count) {  // with free space between them
+      run(x.innerIndexPtr() + from, count);
+      run(x.valuePtr() + from, count);
+    });
+  }
+  /// The values that are stored, in the order of `visit_buffers`.
+  template <class State, class Fn>
+    requires numbered<scalar>
+  static void visit_numbers(State& x, Fn& f) {
+    each_column(x, [&](index from, index count) {
+      for (index k = 0; k < count; ++k) detail::list_numbers(x.valuePtr()[from + k], f);
+    });
+  }
+  /// Rows, columns, how many values each column has, and these with their rows.
+  template <class Sink>
+    requires written_state<scalar>
+  static void write(Sparse const& x, Sink& sink) {
+    write_state(std::uint64_t(x.rows()), sink);
+    write_state(std::uint64_t(x.cols()), sink);
+    each_column(x, [&](index, index count) { write_state(std::uint64_t(count), sink); });
+    each_column(x, [&](index from, index count) {
+      for (index k = from; k < from + count; ++k) write_state(x.innerIndexPtr()[k], sink), write_state(x.valuePtr()[k], sink);
+    });
+  }
+  /// The same into a matrix of any shape; what cannot be read leaves it empty.
+  template <class Source>
+    requires written_state<scalar>
+  static void read(Sparse& x, Source& source) {
+    struct emptied {
+      Sparse* x;
+      ~emptied() { if (x != nullptr) x->setZero(); }
+    } unless_whole{&x};
+    constexpr std::uint64_t largest = std::uint64_t((std::numeric_limits<index>::max)());
+    constexpr bool by_row = bool(Sparse::IsRowMajor), vector = bool(Sparse::IsVectorAtCompileTime);
+    std::uint64_t const rows = number(source), columns = number(source), outer = by_row ? rows : columns,
+                        inner = by_row ? columns : rows, each = sizeof(index) + detail::least_bytes<scalar>();
+    if (outer > source.left() / sizeof outer) detail::refuse_cut(outer, source.left() / sizeof outer);
+    if (inner > largest || (vector && outer != 1)) detail::refuse_shape(std::uint64_t(x.innerSize()), inner);
+    x.resize(Eigen::Index(rows), Eigen::Index(columns));
+    std::uint64_t sum = 0;
+    for (std::uint64_t column = 0; column < outer; ++column) {
+      std::uint64_t const count = number(source), most = source.left() / each;
+      if (count > inner || sum > most || count > most - sum || count > largest - sum) detail::refuse_cut(count, most);
+      sum += count;
+      if constexpr (!vector) x.outerIndexPtr()[column + 1] = index(sum);
     }
+    x.data().clear();
+    if (std::uint64_t(x.data().allocatedSize()) > sum) x.data().squeeze();
+    x.resizeNonZeros(Eigen::Index(sum));
+    each_column(x, [&](index from, index count) {
+      for (index k = from, last = -1; k < from + count; ++k) {
+        index& row = x.innerIndexPtr()[k];
+        read_state(row, source);
+        if (row <= last || std::uint64_t(row) >= inner)
+          detail::refuse_value("the bytes give a sparse matrix whose indices do not ascend, or go beyond it",
+                               std::uint64_t(row));
+        last = row;
+        read_state(x.valuePtr()[k], source);
+      }
+    });
+    unless_whole.x = nullptr;
+  }
+
+ private:
+  template <class Source>
+  [[nodiscard]] static std::uint64_t number(Source& source) {
+    std::uint64_t value = 0;
+    read_state(value, source);
+    return value;
+  }
+  /// Calls f(place of the first value, number of values) for each column, or row of a matrix by rows.
+  template <class State, class Fn>
+  static void each_column(State& x, Fn f) {
+    if constexpr (Sparse::IsVectorAtCompileTime) f(index{0}, index(x.nonZeros()));
+    else
+      for (Eigen::Index column = 0; column < x.outerSize(); ++column) {
+        index const from = x.outerIndexPtr()[column], end = x.outerIndexPtr()[column + 1];
+        f(from, x.innerNonZeroPtr() != nullptr ? x.innerNonZeroPtr()[column] : index(end - from));
+      }
   }
 };
 

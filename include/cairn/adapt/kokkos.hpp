@@ -35,6 +35,7 @@ void check_whole(View const& x) {
 /// \throws invalid_call   for a view with gaps between its elements
 template <class Data, class... Properties>
   requires(!Kokkos::View<Data, Properties...>::memory_traits::is_unmanaged &&
+           !std::is_const_v<typename Kokkos::View<Data, Properties...>::value_type> &&
            std::is_trivially_copyable_v<typename Kokkos::View<Data, Properties...>::non_const_value_type>)
 struct state_traits<Kokkos::View<Data, Properties...>> {
   using view = Kokkos::View<Data, Properties...>;                ///< the state

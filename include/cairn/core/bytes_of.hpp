@@ -26,6 +26,23 @@ template <class T>
   else return true;
 }
 
+/// Its name begins with std::. Where the elements have memory each, no other name says how much that is.
+template <class T>
+[[nodiscard]] consteval bool named_std() {
+  char const* at = __PRETTY_FUNCTION__;
+  while (*at != '=') ++at;
+  do ++at;
+  while (*at == ' ');
+  return at[0] == 's' && at[1] == 't' && at[2] == 'd' && at[3] == ':';
+}
+template <class Base>
+[[nodiscard]] consteval bool is_standard(types<Base>) { return named_std<Base>(); }
+[[nodiscard]] consteval bool is_standard(types<>) { return false; }
+/// A container that is not one run, whose memory is that of its nodes or chunks.
+template <class T>
+concept scattered = kind<T> == made_of::nodes || (kind<T> == made_of::elements && !contiguous<T> && !declared_flat<T> &&
+                                                  !ring_like<T>);
+
 struct size_is_known {
   template <class Part>
   static consteval ruling of() {
@@ -35,6 +52,7 @@ struct size_is_known {
     else if constexpr (std::is_trivially_copyable_v<T>) return ruling::yes;
     else if constexpr (kind<T> == made_of::device) return yes_if(told_by_size<T>);
     else if constexpr (kind<T> == made_of::path) return ruling::no;  // it keeps a list of its names
+    else if constexpr (scattered<T>) return is_standard(declares_size<T>()) ? ruling::by_parts : ruling::no;
     else return kind<T> == made_of::unknown || kind<T> == made_of::view ? ruling::no : ruling::by_parts;
   }
 };

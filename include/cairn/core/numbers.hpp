@@ -62,7 +62,7 @@ struct numbers_are_listed {
       return ruling::no;
     else if constexpr (map_like<T>)  // keys are no variables
       return yes_if(every_part<numbers_are_listed, typename T::mapped_type, T>());
-    else if constexpr (kind<T> == made_of::nodes || kind<T> == made_of::path)
+    else if constexpr (keyed<T> || kind<T> == made_of::path)
       return may_hold_numbers<T>() ? ruling::no : ruling::yes;
     else return ruling::by_parts;
   }
@@ -100,7 +100,8 @@ template <class T>
 concept numbered = detail::every_part<detail::numbers_are_listed, T>();
 
 /// Calls f(T*, std::size_t) for each run of floating-point numbers of x, in a fixed order. T is float, double or long
-/// double, const for a const x; a complex number is two numbers. Integers, enumerations, bools, and the generators and
+/// double, const for a const x; a complex number is two numbers. A type's own `visit_numbers` may also give numbers of a
+/// class that is made from double and converts to it. Integers, enumerations, bools, and the generators and
 /// distributions of `<random>` are skipped: they are not differentiated.
 /// A type that cannot be taken apart, or of which only a part is differentiated, needs a member `visit_numbers(f)` for
 /// const and non-const objects, or `state_traits<T>::visit_numbers(x, f)`. Each calls f(T*, std::size_t) for the runs

@@ -3,6 +3,14 @@
 /// \file traits.hpp  What a type may declare about itself as a state, in `state_traits` or in members of its own.
 
 namespace cairn {
+namespace detail {
+/// Elements from a pointer on, or by their numbers, and how many there are.
+template <class T>
+concept shows_elements =
+    (requires(T& x) { *x.memptr(); } || requires(T& x) { x.data()[0]; } || requires(T& x) { x[sizeof x]; }) &&
+    (requires(T const& x) { x.num_elements(); } || requires(T const& x) { x.n_elem; } ||
+     requires(T const& x) { x.size(); });
+}  // namespace detail
 
 /// Specialise for types you do not own. All members are static and optional; each takes precedence over the type's own:
 /// - `copy(from, into)`: into becomes a deep copy of from. Needs a default constructor: a new state is
@@ -43,6 +51,10 @@ struct state_traits {};
 template <class T>
 struct flat {
   using declared_flat = T;  ///< what cairn asks for
+  static_assert(!requires { sizeof(T); } || detail::shows_elements<T>,
+                "cairn: cairn::flat is for a type that shows its elements, by data(), memptr() or x[k], and their number, "
+                "by size(), n_elem or num_elements(); for another one specialise cairn::state_traits with bytes(x), "
+                "visit_buffers(x, f) and visit_numbers(x, f)");
 };
 
 }  // namespace cairn

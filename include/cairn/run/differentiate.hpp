@@ -225,7 +225,7 @@ auto differentiate(ModelType&& m, X0&& x0, ParamsGiven const& p, Place const& pl
         },
         std::forward<Last>(last)...);
   else if constexpr (!detail::check_differentiated<Model, X0, ParamsGiven, Place, detail::objective_type<Fn>, Last...>())
-    return refused{};
+    return detail::refuse<refused>();
   else {
     auto const objective = detail::as_objective(std::move(f));
     if constexpr (!detail::is_run_while<Place>) detail::check_reached(detail::steps_of(plan), objective);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
+#include <cairn/core/detail/state_hash.hpp>
 #include <cairn/core/detail/table.hpp>
 #include <cairn/core/numbers.hpp>
 
@@ -17,7 +18,7 @@ struct first_difference {
   double first = 0, again = 0;  ///< the two values, if known
 };
 
-/// Compares numbers bit by bit. Cost: a copy of all numbers of one value.
+/// Compares numbers bit by bit, those of a class by their hashes. Cost: a copy of all numbers of one value.
 template <class T>
 [[nodiscard]] first_difference difference_of([[maybe_unused]] T const& first, [[maybe_unused]] T const& again) {
   first_difference found;
@@ -31,7 +32,10 @@ template <class T>
         using number_type = std::remove_cvref_t<decltype(*numbers)>;
         for (std::size_t k = 0; k < count; ++k) {
           bits one;
-          std::memcpy(one.bytes, numbers + k, value_bytes<number_type>());
+          if constexpr (std::is_class_v<number_type>) {  // of a library, whose bytes need not be its value
+            std::uint64_t const hash = hash_if_known(numbers[k]);
+            std::memcpy(one.bytes, &hash, sizeof hash);
+          } else std::memcpy(one.bytes, numbers + k, value_bytes<number_type>());
           one.value = double(numbers[k]);
           take(one);
         }

@@ -34,13 +34,17 @@ template <class T> using by_get = decltype(std::declval<T&>().get());
 template <class T> using by_star = decltype(*std::declval<T&>());
 template <class T> using by_begin = decltype(*std::declval<T&>().begin());
 
-/// Its copy constructor is not its only copy: `clone()` or `copy()` makes the one that shares nothing.
+/// Its copy constructor is not its only copy: `clone()`, `copy()` or `deep_copy(into, from)` makes the one that shares
+/// nothing.
 template <class T>
 concept copies_apart = std::is_copy_constructible_v<T> && (requires(T const& x) {
   { x.clone() } -> std::same_as<T>;
 } || requires(T const& x) {
   { x.copy() } -> std::same_as<T>;
-});
+} || requires(T& into, T const& from) { deep_copy(into, from); });
+/// A view or an adaptor of xtensor: another type owns its elements.
+template <class T>
+concept names_its_owner = requires { requires !std::is_same_v<typename T::temporary_type, T>; };
 /// Two views, of a host and of a device; or an array or view of Boost.MultiArray, whose `=` takes no other shape.
 template <class T>
 concept views_inside = requires(T const& x) { x.view_host(); x.view_device(); } ||
@@ -51,7 +55,7 @@ template <class T>
   constexpr bool light = std::is_trivially_copyable_v<T>;
   bool found = requires(T const& x) { x.use_count(); }
   || requires(T const& x) { x.data_handle(); }  // counted handles; mdspan
-  || copies_apart<T> || views_inside<T>;
+  || copies_apart<T> || names_its_owner<T> || views_inside<T>;
   if constexpr (requires(T & x, T const& c) {
                   x.data();
                   c.data();

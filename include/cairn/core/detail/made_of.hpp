@@ -149,8 +149,7 @@ concept device_range = (contiguous<T> && says_on_device<T>) || requires(T& x) {
 };
 template <class T>
 concept complex_like = !contiguous<T> && requires(T const& x) {
-  typename T::value_type;
-  x.real();
+  requires std::is_same_v<std::remove_cvref_t<decltype(x.real())>, typename T::value_type>;
   x.imag();
 }
 &&sizeof(T) == 2 * sizeof(typename T::value_type);
@@ -169,15 +168,17 @@ concept plain_range = range_like<T> && requires(T& x) {
   { *x.begin() } -> std::same_as<typename T::value_type&>;
   x.end();
 };
+/// Elements that are found by keys, which are no variables.
+template <class T>
+concept keyed = range_like<T> && requires { typename T::key_type; };
+template <class T>
+concept map_like = keyed<T> && requires { typename T::mapped_type; };
 /// A container of nodes, which can be taken out and put into another one: maps and sets.
 template <class T>
-concept node_container = range_like<T> && requires(T& x) {
+concept node_container = keyed<T> && requires(T& x) {
   typename T::node_type;
-  typename T::key_type;
   x.extract(x.begin());
 };
-template <class T>
-concept map_like = node_container<T> && requires { typename T::mapped_type; };
 template <class T>
 concept unordered_like = range_like<T> && requires(T const& x) { x.hash_function(); };
 /// std::filesystem::path, a range of itself.
@@ -231,7 +232,8 @@ template <class T>
 [[nodiscard]] consteval bool is_its_elements();
 template <class T, class Base>
 [[nodiscard]] consteval bool is_its_base(types<Base>) {
-  return !std::is_same_v<T, Base> && sizeof(T) == sizeof(Base) && is_its_elements<Base>();
+  if constexpr (!std::is_same_v<T, Base> && sizeof(T) == sizeof(Base) && range_like<Base>) return is_its_elements<Base>();
+  else return false;  // the base need not be a range itself
 }
 template <class T>
 [[nodiscard]] consteval bool is_its_base(types<>) { return false; }
@@ -267,7 +269,8 @@ template <class T>
       if constexpr (node_container<T>) return made_of::nodes;
       else return plain_range<T> || contiguous<T> ? made_of::elements : made_of::unknown;
     }
-    else if constexpr (contiguous<T> && is_handle<T>()) return made_of::view;
+    else if constexpr (contiguous<T> && is_handle<T>())  // others leave gaps between their elements
+      return requires(T& x) { x.begin(); } && !names_its_owner<T> ? made_of::view : made_of::unknown;
     else if constexpr (!tuple_like<T> && has_members<T>) return made_of::members;
     else return made_of::unknown;
   }

@@ -66,7 +66,8 @@ concept ring_like = requires(T const& x) { ring_places<T>::of(x); };
 
 /// Declared by `flat`.
 template <class T>
-concept declared_flat = requires { requires std::is_same_v<typename state_traits<T>::declared_flat, T>; };
+concept declared_flat = requires { requires std::is_same_v<typename state_traits<T>::declared_flat, T>; } &&
+                        shows_elements<T>;
 
 template <class T, class... All> inline constexpr bool is_one_of = (std::is_same_v<T, All> || ...);
 

@@ -38,10 +38,10 @@ concept made_alike = requires(T const& x) { T(x.key_comp(), x.get_allocator()); 
 /// Its length can be set, or never changes.
 template <class T>
 concept takes_length = declared_flat<T> || tuple_like<T> || ring_like<T> || filled_by_elements<T> || valarray_like<T> ||
-                       requires(T& x) {
+                       (requires(T& x) {
                          x.clear();
                          x.resize(std::size_t{});
-                       };
+                       } && !requires(T& x) { x.set_capacity(x.capacity()); });  // which decides what it forgets
 /// A new one can be made, if only as a copy of another.
 template <class T>
 concept made_again = std::is_default_constructible_v<T> || std::is_copy_constructible_v<T>;

@@ -31,12 +31,14 @@ class call_ref<Result(Args...)> {
 };
 
 [[nodiscard]] constexpr double magnitude(double x) noexcept { return x < 0 ? -x : x; }
+/// Numbers of a class are seen as double.
+template <class T> using number_limits = std::numeric_limits<std::conditional_t<std::is_class_v<T>, double, T>>;
 /// The absolute error that arithmetic may have besides its relative error, however small the result is. A subnormal
 /// number has no bits below the smallest one; a processor set to flush to zero, as by -ffast-math, replaces results
 /// below the smallest normal number by 0.
 template <class T>
 [[nodiscard]] double underflow_of() noexcept {
-  using narrow = std::conditional_t<(std::numeric_limits<T>::digits < std::numeric_limits<double>::digits), T,
+  using narrow = std::conditional_t<(number_limits<T>::digits < std::numeric_limits<double>::digits), T,
                                     double>;  // wider numbers are read as doubles
   narrow const volatile least = (std::numeric_limits<narrow>::min)();
   narrow const volatile half = least / 2;
@@ -56,12 +58,12 @@ struct number_kind {
 template <class T>
 inline constexpr number_kind number_kind_of{
     sizeof(T),
-    value_bytes<T>(),
-    std::numeric_limits<T>::digits < std::numeric_limits<double>::digits ? std::numeric_limits<T>::digits
+    std::is_class_v<T> ? 0 : value_bytes<T>(),  // bytes of a library's number need not be its value
+    number_limits<T>::digits < std::numeric_limits<double>::digits ? number_limits<T>::digits
                                                                          : std::numeric_limits<double>::digits,
-    std::numeric_limits<T>::max_exponent,
-    std::numeric_limits<T>::max_exponent < std::numeric_limits<double>::max_exponent
-        ? double((std::numeric_limits<T>::max)())
+    number_limits<T>::max_exponent,
+    number_limits<T>::max_exponent < std::numeric_limits<double>::max_exponent
+        ? double((number_limits<T>::max)())
         : (std::numeric_limits<double>::max)(),
     &underflow_of<T>,
     [](void const* at) { return double(*static_cast<T const*>(at)); },

@@ -28,7 +28,9 @@ void check_copies(char const* who, State const& x) {
   if constexpr (!every_part<parts_are_known, State>() && numbered<State> && copied_state<State>) {
     std::vector<double> before, now;
     auto const read = [](State const& from, std::vector<double>& into) {
-      visit_numbers(from, [&](auto const* at, std::size_t count) { into.insert(into.end(), at, at + count); });
+      visit_numbers(from, [&](auto const* at, std::size_t count) {
+        for (std::size_t k = 0; k < count; ++k) into.push_back(double(at[k]));
+      });
     };
     read(x, before);
     State copy = copy_of(x);

@@ -88,8 +88,9 @@ template <class ModelType, class State, class ParamsGiven, class Objective>
                   "cairn::wrt{p, dp}");
     static_assert(
         value,
-        "cairn: a term of the objective must be `f(x)`, `f(x, p)` or `f(x, p, i)` and return a number: p comes "
-        "before i, and a generic f takes it by reference; without parameters `f(x)` or `f(x, i)`");
+        "cairn: a term of the objective must be `f(x)`, `f(x, p)` or `f(x, p, i)` and return a number, one of a class "
+        "as double(number): p comes before i, and a generic f takes it by reference; without parameters `f(x)` or "
+        "`f(x, i)`");
     static_assert(
         given,
         "cairn: with an adjoint by hand each term needs its derivative; give cairn::at_end(f, df), at_every(k, "
