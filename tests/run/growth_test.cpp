@@ -186,8 +186,8 @@ namespace {
 
 /// What a map of weights is during a sweep: each step has its own.
 using by_step = std::map<step_index, field>;
-constexpr std::size_t more = 50;  // numbers of each
-auto const note = [](by_step& dp, double x, step_index i) { dp.emplace(i, field(more, x)); };
+constexpr std::size_t per_step = 50;  // numbers of each
+auto const note = [](by_step& dp, double x, step_index i) { dp.emplace(i, field(per_step, x)); };
 /// Runs use(bytes, dp, report) within budgets, of which some are enough. The sum by p is that of storing all.
 template <class Use>
 void each_budget(by_step const& right, Use const& use) {
@@ -225,7 +225,7 @@ TEST_CASE("a gradient by p that grows gives slots up, or stops the sweep where t
   field const seed(100, 1.0);
   by_step right;
   auto const bar = gradient(step, x0, store_all(n), seed, adjoint, wrt{p, right});
-  CHECK(bytes_of(right) > n * more * sizeof(double));
+  CHECK(bytes_of(right) > n * per_step * sizeof(double));
   each_budget(right, [&](std::int64_t bytes, by_step& dp, sweep_report& report) {
           auto const found = gradient(step, x0, budget_of{n, bytes}, seed, adjoint, wrt{p, dp}, report);
           CHECK(found == bar);

@@ -173,7 +173,8 @@ inline constexpr bool places_plan<First, Second> = plan_place<First>;
 /// Which order of the arguments after x0 was meant.
 template <class... Rest>
 [[nodiscard]] consteval bool check_order() {
-  constexpr bool aimed = ((objective<Rest> || function_like<Rest> || generic<Rest>) || ... || false), planned = (plan_place<Rest> || ... || false);
+  constexpr bool aimed = ((objective<Rest> || function_like<Rest> || generic<Rest>) || ... || false),
+                 planned = (plan_place<Rest> || ... || false);
   constexpr bool whole = planned || !(std::is_floating_point_v<Rest> || ... || false) || !aimed;
   static_assert(aimed,
                 "cairn: differentiate needs an objective after the plan: cairn::at_end(f, df), at_every(k, f, df) or "

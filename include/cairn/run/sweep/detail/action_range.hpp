@@ -40,7 +40,8 @@ class list_cursor {
   action const* end_;
 };
 
-/// One sweep by a list, a part of the function that calls it. Notes an exception in `failure` and rethrows it.   \pre states and user can obey the plan
+/// One sweep by a list, a part of the function that calls it. Notes an exception in `failure` and rethrows it.
+/// \pre states and user can obey the plan
 /// \param status  of the sweep before these actions   \returns how often steps ran, those before included
 template <class Actions, class States, class Step, class User, class Observer, class Counts = sweep_status>
 [[gnu::always_inline]] inline wide obey_list(Actions const& actions, States& states, Step& step, User& user,
