@@ -49,7 +49,7 @@ class held_contents {
     while (freed < bytes && !held_.empty()) {
       int best = -1;
       double least = 0;
-      std::size_t const stride = held_.size() / 64 + 1;  // of many, some 64 that lie evenly, others each time
+      std::size_t const stride = held_.size() / 256 + 1;  // of many, some 256 that lie evenly, others each time
       for (std::size_t k = turn_++ % stride; k < held_.size(); k += stride) {
         auto const& one = contents_[held_[k]];
         if (one.bytes == 0 || is_shared(held_[k])) continue;

@@ -32,8 +32,8 @@ class layout_list {
     return int(all_.size()) - 1;
   }
   /// A tensor of this layout in a memory, without history.
-  [[nodiscard]] at::Tensor over(int layout, c10::Storage memory) const {
-    auto const& one = all_[std::size_t(layout)];
+  [[nodiscard]] at::Tensor over(int number, c10::Storage memory) const {
+    auto const& one = all_[std::size_t(number)];
     auto t = at::detail::make_tensor<c10::TensorImpl>(std::move(memory), one.keys, one.type);
     auto* const impl = t.unsafeGetTensorImpl();
     auto const* const dims = dims_.data() + one.dims_at;

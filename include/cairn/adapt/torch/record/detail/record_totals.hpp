@@ -51,13 +51,11 @@ class record_totals {
          std::to_string(least));
   }
   [[nodiscard]] RecordReport report() const {
-    RecordReport all{.calls = calls,
-                     .operators = operators,
-                     .saved = saved,
-                     .dropped = dropped,
-                     .again = again,
-                     .images = images,
-                     .image_bytes = image_bytes};
+    RecordReport all;
+    all.calls = calls;
+    all.operators = operators, all.saved = saved;
+    all.dropped = dropped, all.again = again;
+    all.images = images, all.image_bytes = image_bytes;
     std::lock_guard const lock{access_};
     all.kept = kept_;
     return all;

@@ -38,9 +38,9 @@ class remake_costs {
     (void)group_of(c);
   }
   void is_made(int c) {
-    int const group = std::exchange(contents_[c].group, -1);
-    if (group < 0) return;
-    auto& sum = groups_[std::size_t(root_of(group))].seconds;
+    int const before = std::exchange(contents_[c].group, -1);
+    if (before < 0) return;
+    auto& sum = groups_[std::size_t(root_of(before))].seconds;
     sum = (std::max)(0.0, sum - seconds(c));
   }
 
