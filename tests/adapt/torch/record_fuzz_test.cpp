@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random programs of operators in place, views, draws, buffers and branches by value, in one to three calls and one or two
-// passes.
+// Random programs of operators in place, views, draws, buffers and branches by value, in one to three calls and one or
+// two passes.
 #include "adapt/torch/models/recorded_programs.hpp"
 #include <algorithm>
 #include <random>

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators in place, views, modules with state, errors, threads, second derivatives: recorded calls leave what the plain
+// Operators in place, views, modules with state, errors, threads, second derivatives: recorded calls leave what plain
 // ones leave.
 #include "adapt/torch/models/recorded_programs.hpp"
 #include <ATen/autocast_mode.h>
+#include <cairn/adapt/torch/state/detail/rng_autocast.hpp>
 #include <stdexcept>
 #include <thread>
 #include <utility>
@@ -26,14 +27,13 @@ struct Cube : torch::autograd::Function<Cube> {
   }
 };
 struct Cast {
-  bool was = at::autocast::is_cpu_enabled();
+  cl::detail::autocast_scope const back{cl::detail::autocast_state::now()};
   Cast() {
-    at::autocast::set_cpu_enabled(true);
+    cl::detail::switch_autocast(at::kCPU, true);
     at::autocast::increment_nesting();
   }
   ~Cast() {
     if (at::autocast::decrement_nesting() == 0) at::autocast::clear_cache();
-    at::autocast::set_cpu_enabled(was);
   }
 };
 inline runner const*& nested() {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// \file recorded_programs.hpp  Runs programs plainly and with records of their calls, and compares all that they leave.
+/// \file recorded_programs.hpp  Runs programs plainly and with records of their calls, and compares what they leave.
 #include "support/torch.hpp"
 #include <algorithm>
 #include <cstddef>

@@ -114,6 +114,7 @@ class call_record final : public dispatch_mode, public memory_reader, public byt
   /// What to ask for in backward; the tensor itself must be held if the content is -1.
   struct saved_tensor {
     int content = -1, layout = -1, position = 0;
+    bool has_gaps = false;  ///< its bits are no sign
   };
   [[nodiscard]] saved_tensor save(at::Tensor const& t) {
     std::lock_guard const lock{access_};
@@ -131,7 +132,7 @@ class call_record final : public dispatch_mode, public memory_reader, public byt
     int const layout = one.layout = layouts_.of(t, one.layout);
     one.is_mixed = one.is_mixed || (one.saved_layout >= 0 && one.saved_layout != layout);
     one.saved_layout = layout;
-    return {c, layout, one.asked_at};
+    return {c, layout, one.asked_at, operators_[one.made_by].facts->has_gaps && t.scalar_type() == at::kByte};
   }
   /// What the tensor holds is not made again but held: something that no operator shows has made it.
   void pin(at::Tensor const& t) {

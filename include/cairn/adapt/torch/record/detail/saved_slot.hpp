@@ -26,7 +26,7 @@ class saved_slot final : public torch::autograd::SavedVariableHooks {
     if (!t.is_inference()) counter_ = impl->version_counter(), version_ = counter_.current_version();
     saved_ = record_->save(t);
     if (saved_.content < 0) kept_ = at::Tensor{impl->shallow_copy_and_detach(impl->version_counter(), true)};
-    else if (verify_) sum_ = sum_of_bits(t);
+    else if (verify_ = verify_ && !saved_.has_gaps; verify_) sum_ = sum_of_bits(t);
   }
   at::Tensor call_unpack_hook() override {
     // LibTorch compares no versions where hooks are, so the sentence is its own.

@@ -23,6 +23,7 @@ struct schema_facts {
   bool overwrites = false;   ///< it does not read what it writes to
   bool is_factory = false;   ///< no tensor goes in
   bool leaves_open = false;  ///< its result has no values yet
+  bool has_gaps = false;     ///< bytes of its workspace are never written, and are others each time
   int generator = -1;        ///< the argument with the generator
   int type = -1;             ///< the argument with the type, if no tensor says it
   int results = 0;
@@ -69,6 +70,7 @@ struct schema_facts {
                                                     "aten::normal_", "aten::bernoulli_",   "aten::uniform_",
                                                     "aten::random_", "aten::exponential_", "aten::log_normal_"};
     f.overwrites = std::find(whole.begin(), whole.end(), name) != whole.end();
+    f.has_gaps = name == "aten::mkldnn_rnn_layer";
     f.leaves_open = begins("aten::empty") || begins("aten::new_empty");
     for (std::size_t k = 0; k < schema.arguments().size() && !takes_tensor; ++k)
       if (schema.arguments()[k].name() == "dtype") f.type = int(k);
