@@ -3,11 +3,11 @@
 // ones leave.
 #include "adapt/torch/models/recorded_programs.hpp"
 #include <ATen/autocast_mode.h>
-#include <cairn/adapt/torch/state/detail/rng_autocast.hpp>
 #include <stdexcept>
 #include <thread>
 #include <utility>
 #include <vector>
+#include <cairn/adapt/torch/state/detail/rng_autocast.hpp>
 namespace record_zoo_tests {
 
 using namespace recorded_programs;
@@ -542,6 +542,13 @@ TEST_CASE("recorded calls of all kinds of programs leave what plain calls leave,
     run.end_step();
     return all;
   });
+  again += check("draws that name no generator", one([=](Tensor x) {
+                   auto h = x;
+                   for (int k = 0; k < 4; ++k)
+                     h = torch::tanh(h.mm(a) * torch::rand({32}) + torch::randn_like(h) +
+                                     std::get<0>(torch::native_dropout(h, 0.2, true)));
+                   return h;
+                 }));
   CHECK(again > 0);
 }
 

@@ -54,7 +54,7 @@ class byte_account : public std::enable_shared_from_this<byte_account> {
     std::lock_guard const lock{access_};
     if (lenders_.empty()) {  // what was made before counts no more
       ++epoch_;
-      live_ = peak_ = passed_ = 0;
+      live_ = peak_ = passed_ = window_ = 0;
     }
     lenders_.push_back(&one);
     is_open_ = true;
@@ -63,7 +63,16 @@ class byte_account : public std::enable_shared_from_this<byte_account> {
   bool leave(byte_lender& one) {
     std::lock_guard const lock{access_};
     std::erase(lenders_, &one);
+    if (window_ <= limit_) settle();  // otherwise it may have been a gradient that is still on its way
     return !(is_open_ = !lenders_.empty());
+  }
+
+  /// Takes note of the most at once since the last time.
+  /// \param handed_over  bytes of it that turned out to be the caller's
+  void settle(std::int64_t handed_over = 0) noexcept {
+    auto const most = (std::max)(window_.exchange(live_) - handed_over, live_.load());
+    raise(peak_, most);
+    if (most > limit_) raise(passed_, most);
   }
 
   // ---- for the allocator
@@ -85,9 +94,7 @@ class byte_account : public std::enable_shared_from_this<byte_account> {
     is_asking = false;
   }
   void begin(std::int64_t bytes) noexcept {
-    auto const now = live_ += bytes;
-    raise(peak_, now);
-    if (now > limit_) raise(passed_, now);
+    raise(window_, live_ += bytes);
   }
   void end(std::int64_t bytes, std::uint64_t epoch) noexcept {
     if (epoch == epoch_) live_ -= bytes;
@@ -115,7 +122,8 @@ class byte_account : public std::enable_shared_from_this<byte_account> {
   std::vector<byte_lender*> lenders_;
   std::atomic<bool> is_open_ = false, strict_ = false;
   std::atomic<std::uint64_t> epoch_ = 0;
-  std::atomic<std::int64_t> limit_ = (std::numeric_limits<std::int64_t>::max)(), live_ = 0, peak_ = 0, passed_ = 0;
+  std::atomic<std::int64_t> limit_ = (std::numeric_limits<std::int64_t>::max)(), live_ = 0, peak_ = 0, passed_ = 0,
+                            window_ = 0;
 };
 
 }  // namespace cairn::libtorch::detail

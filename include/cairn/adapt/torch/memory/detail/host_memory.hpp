@@ -53,13 +53,14 @@ class host_memory : public byte_total {
     return one;
   }
 
-  /// The block belongs to the caller now, and counts no more in this account.
-  void hand_over(void const* address, byte_account& account) {
+  /// The block belongs to the caller now, and counts no more in this account.   \returns its bytes, if it did
+  std::int64_t hand_over(void const* address, byte_account& account) {
     std::lock_guard const lock{access_};
     auto const found = blocks_.find(const_cast<void*>(address));
-    if (found == blocks_.end() || found->second.account.get() != &account) return;
+    if (found == blocks_.end() || found->second.account.get() != &account) return 0;
     account.end(found->second.bytes, found->second.epoch);
     found->second.account.reset();
+    return found->second.bytes;
   }
 
   void add(std::shared_ptr<hook_entry> hook) {

@@ -173,9 +173,8 @@ class call_record final : public dispatch_mode, public memory_reader, public byt
   [[nodiscard]] at::Tensor take(saved_tensor const& saved) {
     int const c = saved.content;
     byte_account::take_part(account_);
-    check_limit();
     std::lock_guard const lock{access_};
-    leaves_.hand_over(*account_, account_->is_nearly_full());
+    check_limit(leaves_.hand_over(*account_, account_->is_nearly_full()));
     position_ = saved.position;
     auto const& one = contents_[c];
     auto memory = one.is_part && contents_.has_only_known_writes(c) ? one.kept : available(c);
@@ -215,7 +214,9 @@ class call_record final : public dispatch_mode, public memory_reader, public byt
   }
 
  private:
-  void check_limit() const {
+  /// \param handed_over  bytes that are the caller's now, and were not part of what the program holds
+  void check_limit(std::int64_t handed_over = 0) const {
+    account_->settle(handed_over);
     if (account_->passed() > 0 && account_->is_strict())
       throw infeasible_budget{who,
                               "the program itself holds more than the limit",

@@ -4,6 +4,7 @@
 #include <ATen/core/Tensor.h>
 #include <c10/util/flat_hash_map.h>
 #include <cstddef>
+#include <cstdint>
 #include <mutex>
 #include <torch/csrc/autograd/function.h>
 #include <torch/csrc/autograd/variable.h>
@@ -24,12 +25,14 @@ class leaf_gradients {
   }
   /// Hands those gradients over that backward has made since the last time.
   /// \param all  looks at all leaves, and not only at some that were read last, whose gradients come first
-  /// \pre this thread is not accumulating a gradient
-  void hand_over(byte_account& account, bool all) {
+  /// \returns their bytes   \pre this thread is not accumulating a gradient
+  std::int64_t hand_over(byte_account& account, bool all) {
+    std::int64_t bytes = 0;
     int misses = 0;
     for (std::size_t k = waiting_.size(); k-- > 0 && (all || misses < 8);)
-      if (is_done(waiting_[k], account)) waiting_.erase(waiting_.begin() + std::ptrdiff_t(k));
+      if (is_done(waiting_[k], account, bytes)) waiting_.erase(waiting_.begin() + std::ptrdiff_t(k));
       else ++misses;
+    return bytes;
   }
 
  private:
@@ -39,7 +42,7 @@ class leaf_gradients {
   struct node_lock : torch::autograd::Node {
     [[nodiscard]] static std::mutex& of(torch::autograd::Node& node) { return node.*(&node_lock::mutex_); }
   };
-  [[nodiscard]] static bool is_done(weak_leaf const& leaf, byte_account& account) {
+  [[nodiscard]] static bool is_done(weak_leaf const& leaf, byte_account& account, std::int64_t& bytes) {
     auto strong = leaf.lock();
     if (!strong || strong.get() == c10::UndefinedTensorImpl::singleton()) return true;
     at::Tensor const t{std::move(strong)};
@@ -48,7 +51,7 @@ class leaf_gradients {
     std::lock_guard const lock{node_lock::of(*node)};
     auto const& gradient = t.grad();
     if (!gradient.defined() || !gradient.has_storage()) return false;
-    host_memory::counted().hand_over(gradient.storage().data_ptr().get(), account);
+    bytes += host_memory::counted().hand_over(gradient.storage().data_ptr().get(), account);
     return true;
   }
 
