@@ -5,11 +5,14 @@
 //     naive          the plain call
 //     checkpoint     its blocks in about sqrt(n) regions
 //     blocks:BYTES   as few blocks in a region each as keep within BYTES; larger regions where all are not enough
-//     tiny:BYTES     planned by checkpoint_module within BYTES
+//     tiny:BYTES     by checkpoint_module within BYTES
 // FILE gets the outputs of two steps, and the gradients and buffers after them. Questions and answers are those of
 // benchmarks/peers/peer.hpp.
-#include <malloc.h>
-#include <sys/resource.h>
+#include "../../examples/support/json.hpp"
+#include "../../examples/torch/models/gpt.hpp"
+#include "../../examples/torch/models/resnet.hpp"
+#include "allocation_log.hpp"
+#include "noise.hpp"
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -19,21 +22,18 @@
 #include <exception>
 #include <fstream>
 #include <functional>
+#include <malloc.h>
 #include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
-#include <vector>
+#include <sys/resource.h>
 #include <torch/torch.h>
 #include <torch/version.h>
+#include <vector>
 #include <cairn/adapt/torch.hpp>
 #include <cairn/adapt/torch/graph/checkpoint_module.hpp>
 #include <cairn/version.hpp>
-#include "../../examples/support/json.hpp"
-#include "../../examples/torch/models/gpt.hpp"
-#include "../../examples/torch/models/resnet.hpp"
-#include "allocation_log.hpp"
-#include "noise.hpp"
 
 #ifndef CAIRN_BENCHMARK_FLAGS
 #define CAIRN_BENCHMARK_FLAGS "as a test"
@@ -81,14 +81,13 @@ Tensor in_regions(Net net, Tensor const& x, std::size_t checkpointed, std::size_
   return net->after_blocks(y);
 }
 
-/// What a plan is.
-std::string words_of(cl::ModuleReport const& report) {
-  if (!report.notice.empty()) return "not planned: " + report.notice;
-  auto const operations = report.graph.size();
+/// What a step did.
+std::string words_of(cl::RecordReport const& report) {
+  auto const calls = std::int64_t(std::max<std::uint64_t>(report.calls, 1));
   char words[160];
-  std::snprintf(words, sizeof words, "%lld operations, %lld run again; %.2f MB predicted; gap %.1f %%",
-                static_cast<long long>(operations), static_cast<long long>(report.plan.cost.runs - operations),
-                double(report.predicted_peak) / 1e6, 100 * report.gap());
+  std::snprintf(words, sizeof words, "%lld operators, %lld ran again; %.2f MB at most%s",
+                static_cast<long long>(report.operators / calls), static_cast<long long>(report.again / calls),
+                double(report.peak) / 1e6, report.least > 0 ? ", above the limit" : "");
   return words;
 }
 
@@ -244,7 +243,7 @@ int serve(std::string const& model, std::string const& mode, char const* file, s
   auto const work = workload_of(model, batch, size);
   auto const chosen = way_of(work, mode);
   training steps(work, chosen.forward);
-  Tensor const first = steps.step().detach();  // it captures and plans, too
+  Tensor const first = steps.step().detach();
   steps.forget();
   malloc_trim(0);
   auto const resident = std::int64_t(cl::process_memory().resident);

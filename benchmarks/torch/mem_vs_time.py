@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Memory against time of training steps: a model as it is, with its blocks checkpointed, and planned within a limit.
+"""Memory against time of training steps: a model as it is, with its blocks checkpointed, and within a limit.
 
     mem_vs_time.py --program mem_vs_time [--model resnet50] [--modes naive,checkpoint,blocks,tiny,torch] [--trials 5]
                    [--batch 4] [--size N]
@@ -11,7 +11,7 @@ Modes:
     naive        the plain call, which the others are compared with
     checkpoint   the blocks in about sqrt(n) regions
     blocks       as few blocks in a region each as keep within the limit
-    tiny         checkpoint_module, which plans the whole model within the limit
+    tiny         checkpoint_module within the limit
     torch        what blocks does, by torch.utils.checkpoint in Python; FOLDER is what tests/adapt/torch/wheel.sh and
                  environment.sh have made
 `counted` is the most bytes of tensors at once in a step, beside the gradients of parameters, which are the caller's;
@@ -21,7 +21,7 @@ less, because no operator works then. Every row is a process of its own, pinned 
 use one thread; times are taken in turn, one sample of each process a trial, and are of user CPU: the median, and the
 median of each trial's ratio to naive. Fails where output, gradients or buffers of cairn's rows are not naive's, bit for
 bit, where tiny counts more than its limit, and where a figure that is promised is not met. After a row of tiny:
-operations, how many run again, bytes by the plan, and how far its time is from what no plan goes below.
+operators, how many ran again, and the most bytes by its own count.
 """
 import argparse
 import json

@@ -88,7 +88,7 @@ endforeach()
 
 # The umbrellas, and the adapters' headers that people include, say which language they need before anything else of them is read.
 file(GLOB entrances CONFIGURE_DEPENDS "${include}/cairn/*.hpp" "${include}/cairn/adapt/*.hpp" "${include}/cairn/adapt/torch/*.hpp"
-  "${include}/cairn/adapt/torch/graph/*.hpp" "${include}/cairn/adapt/torch/profile/*.hpp" "${include}/cairn/adapt/torch/trace/*.hpp")
+  "${include}/cairn/adapt/torch/graph/*.hpp" "${include}/cairn/adapt/torch/record/*.hpp" "${include}/cairn/adapt/torch/profile/*.hpp" "${include}/cairn/adapt/torch/trace/*.hpp")
 list(FILTER entrances EXCLUDE REGEX "/version\\.hpp$")
 list(TRANSFORM entrances REPLACE "^.*/include/" "")
 foreach(kind IN ITEMS gcc clang)

@@ -84,7 +84,8 @@ struct centred : layer {
 /// Running statistics and a counter of LibTorch's own.
 struct normed : layer {
   explicit normed(std::int64_t wide)
-      : w{weight("w", wide)}, norm{register_module("norm", nn::BatchNorm1d(wide))},
+      : w{weight("w", wide)},
+        norm{register_module("norm", nn::BatchNorm1d(wide))},
         drop{register_module("drop", nn::Dropout(0.4))} {}
   Tensor forward(Tensor const& x) override { return drop(torch::relu(norm(x.mm(w)))) + drop(torch::tanh(x)); }
   Tensor w;
@@ -186,17 +187,21 @@ class steps {
   model_pointer of_;
   tensors buffers_;
 };
+/// The model as one captured call within a limit.
+cl::HCModule within(model_pointer const& net, std::int64_t limit) {
+  return cl::HCModule{nn::AnyModule{net}, cl::HCConfig().memory_limit(limit)};
+}
 /// The least limit, out of the sentence that refuses a smaller one.
 std::int64_t least_of(model_pointer const& net, Tensor const& x) {
-  auto const text =
-      support::said<cairn::infeasible_budget>([&] { (void)cl::checkpoint_module(net, std::int64_t{1})(x); });
+  auto const text = support::said<cairn::infeasible_budget>([&] { (void)within(net, std::int64_t{1})->forward(x); });
   CAPTURE(text);
   REQUIRE(text.find("the call does not fit the memory limit") != std::string::npos);
   return std::stoll(text.substr(text.find("least") + std::string{"least = "}.size()));
 }
 std::int64_t bytes_of(tensors const& all) {
   std::int64_t sum = 0;
-  for (auto const& t : all) if (t.defined()) sum += std::int64_t(t.nbytes());
+  for (auto const& t : all)
+    if (t.defined()) sum += std::int64_t(t.nbytes());
   return sum;
 }
 
@@ -208,25 +213,50 @@ TEST_CASE("captured calls that draw and change buffers leave what the plain call
     auto const plain = step([&] { return net->forward(step.x); });
     CAPTURE(net->name());
     auto const least = least_of(net, step.x);
-    auto const free = cl::checkpoint_module(net, std::int64_t{1} << 40);
+    auto free = within(net, std::int64_t{1} << 40);
     CHECK(same(plain, step([&] { return free(step.x); })));
-    CHECK(free.notice().empty());
-    auto const most = free.report().plain_peak;
+    CHECK(std::string{free->executor().notice()}.empty());
+    auto const most = free->executor().report().plain_peak;
     std::int64_t again = 0;
     for (int part : {0, 3, 6}) {
       auto const limit = least + (most - least) * part / 6;
-      auto const limited = cl::checkpoint_module(net, limit);
+      auto limited = within(net, limit);
       CHECK(same(plain, step([&] { return limited(step.x); })));
       auto const warm = step([&] { return limited(step.x); });
       CAPTURE(limit, least, most, warm.peak);
       CHECK(same(plain, warm));
-      CHECK(limited.notice().empty());
+      CHECK(std::string{limited->executor().notice()}.empty());
       CHECK(warm.peak - bytes_of(plain.gradients) <= limit);
-      again += limited.report().plan.cost.runs - std::int64_t(limited.report().graph.size());
+      auto const report = limited->executor().report();
+      again += report.plan.cost.runs - std::int64_t(report.graph.size());
     }
     CHECK(again > 0);
-    cl::HCModule lean{nn::AnyModule{net}, cl::HCConfig().memory_limit(least)};
+  }
+}
+
+TEST_CASE("recorded calls that draw and change buffers leave what the plain call leaves, within every limit",
+          "[torch][record]") {
+  support::seeded const seed{5};
+  for (auto const& net : all_models()) {
+    steps const step{net};
+    auto const plain = step([&] { return net->forward(step.x); });
+    CAPTURE(net->name());
+    auto const free = cl::checkpoint_module(net, std::int64_t{1} << 40);
+    CHECK(same(plain, step([&] { return free(step.x); })));
+    auto const silent = cl::ModuleOptions().notice([](std::string const&) {});
+    auto const lean = cl::checkpoint_module(net, 1, silent);
     CHECK(same(plain, step([&] { return lean(step.x); })));
+    CHECK(lean.report().again > 0);
+    for (int part : {1, 2, 3}) {
+      auto const limit = lean.report().least + (free.report().peak - lean.report().least) * part / 4;
+      auto const limited = cl::checkpoint_module(net, limit, cl::ModuleOptions().strict(true).verify(true));
+      for (int call = 0; call < 2; ++call) {
+        auto const found = step([&] { return limited(step.x); });
+        CAPTURE(limit, found.peak);
+        CHECK(same(plain, found));
+        CHECK(found.peak - bytes_of(plain.gradients) <= limit);
+      }
+    }
   }
 }
 

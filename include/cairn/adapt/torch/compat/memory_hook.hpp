@@ -4,7 +4,7 @@
 /// frees.
 #include <memory>
 #include <utility>
-#include <cairn/adapt/torch/compat/detail/host_memory.hpp>
+#include <cairn/adapt/torch/memory/detail/host_memory.hpp>
 
 namespace cairn::libtorch {
 

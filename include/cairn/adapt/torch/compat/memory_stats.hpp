@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <c10/core/Device.h>
 #include <ATen/Context.h>
-#include <cairn/adapt/torch/compat/detail/host_memory.hpp>
+#include <cairn/adapt/torch/memory/detail/host_memory.hpp>
 #include <cairn/adapt/torch/memory/detail/available_device.hpp>
 #include <cairn/adapt/torch/memory/detail/device_allocator.hpp>
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file checkpoint_module.hpp  Runs a model of any shape, unchanged, within a memory limit.
-#include <cairn/language.hpp>  // first: an older language gets its message
-#include <any>
-#include <cstddef>
+#include <ATen/core/Tensor.h>
+#include <ATen/core/grad_mode.h>
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <iostream>
@@ -11,41 +11,37 @@
 #include <mutex>
 #include <optional>
 #include <string>
-#include <tuple>
-#include <type_traits>
-#include <utility>
-#include <vector>
-#include <ATen/core/Tensor.h>
-#include <ATen/core/grad_mode.h>
+#include <string_view>
 #include <torch/arg.h>
 #include <torch/csrc/jit/frontend/tracer.h>
 #include <torch/nn/module.h>
+#include <type_traits>
+#include <utility>
 #include <cairn/adapt/torch/checkpoint/detail/region_call.hpp>
-#include <cairn/adapt/torch/graph/detail/captured_arguments.hpp>
-#include <cairn/adapt/torch/graph/detail/graph_node.hpp>
-#include <cairn/adapt/torch/graph/detail/module_plans.hpp>
-#include <cairn/adapt/torch/graph/detail/operator_listener.hpp>
-#include <cairn/adapt/torch/graph/module_report.hpp>
 #include <cairn/adapt/torch/graph/output_hooks.hpp>
 #include <cairn/adapt/torch/memory/memory_limit.hpp>
+#include <cairn/adapt/torch/record/detail/record_scope.hpp>
+#include <cairn/adapt/torch/record/pin.hpp>
+#include <cairn/adapt/torch/record/record_report.hpp>
 #include <cairn/adapt/torch/state/detail/name_matches.hpp>
-#include <cairn/adapt/torch/state/rng.hpp>
-#include <cairn/adapt/torch/state/tensor_state.hpp>
 #include <cairn/core/byte_budget.hpp>
 #include <cairn/core/error.hpp>
+#include <cairn/language.hpp>  // first: an older language gets its message
 
 namespace cairn::libtorch {
 
 /// Options of `checkpoint_module`.
 struct ModuleOptions {
-  /// Whether operations that run again draw the same random numbers.
-  TORCH_ARG(Rng, rng) = Rng::Preserve;
-  /// Called with the reason if calls cannot be planned, once per reason; if empty, reasons go to std::clog.
-  TORCH_ARG(std::function<void(std::string const& why)>, notice) = {};
-  /// The module whose parameters, buffers and modes the function uses, if a function is given in place of a module.
+  /// Called with what there is to say: the limit was passed, or something is held that cannot be made again. Each
+  /// sentence once; if empty, they go to std::clog.
+  TORCH_ARG(std::function<void(std::string const& what)>, notice) = {};
+  /// The module whose layers `register_hook` names, if a function is given in place of a module.
   TORCH_ARG(std::shared_ptr<torch::nn::Module>, module) = nullptr;
-  /// Whether a call that cannot be planned, and so cannot keep within the limit, throws instead of running as it is.
+  /// Whether a step that passes the limit throws, in place of a notice.
   TORCH_ARG(bool, strict) = false;
+  /// Whether each saved tensor that was dropped is compared with what it was, by a sum of 64 bits. For the first runs
+  /// of a program.
+  TORCH_ARG(bool, verify) = false;
 };
 
 namespace detail {
@@ -63,7 +59,8 @@ template <class Fn>
 }  // namespace detail
 
 /// A module or a function that runs within a memory limit. It is called like the module, by `()` or `forward`, with the
-/// same inputs and the same result. Copies share their plans. Several threads may call it at the same time.
+/// same inputs and the same result. Copies share their limit. Several threads may call it at the same time: their calls
+/// share one limit, too.
 template <class Fn>
 class CheckpointedModule {
  public:
@@ -71,144 +68,122 @@ class CheckpointedModule {
   CheckpointedModule(Fn f, std::optional<byte_budget> limit, ModuleOptions options)
       : of_{std::make_shared<parts>(std::move(f), limit, std::move(options))} {}
 
-  /// The result of the module. The first call of a kind is captured, measured and planned; later ones run by its plan.
-  /// \throws infeasible_budget   with the least limit, if the limit is too small   \throws invalid_call   with
-  ///   `strict`, if the call cannot be planned; and exceptions of the module
+  /// The result of the module, which runs once, as it is.
+  /// \throws infeasible_budget   with `strict`, in the call or in backward, once the limit is passed; and exceptions of
+  ///   the module
   template <class... Inputs>
-  auto operator()(Inputs const&... inputs) const {
-    constexpr bool are_inputs = (detail::region_argument<Inputs> && ...);
-    static_assert(
-        are_inputs,
-        "cairn: the inputs must be tensors, tuples, vectors, dictionaries or optionals of tensors, types with "
-        "cairn::libtorch::tensor_traits, or scalars; let the function capture what else it needs");
-    if constexpr (are_inputs) {
-      constexpr bool is_called = detail::is_unpacked<Fn, Inputs...> || detail::calls_with<Fn, Inputs...>;
-      static_assert(is_called,
-                    "cairn: the function must be callable with its inputs, or with the elements of a tuple of inputs");
-      if constexpr (is_called) return run(inputs...);
-    }
+  decltype(auto) operator()(Inputs const&... inputs) const {
+    constexpr bool is_called = detail::is_unpacked<Fn, Inputs...> || detail::calls_with<Fn, Inputs...>;
+    static_assert(is_called,
+                  "cairn: the function must be callable with its inputs, or with the elements of a tuple of inputs");
+    if constexpr (is_called) return run(inputs...);
   }
   /// The same.
   template <class... Inputs>
-  auto forward(Inputs const&... inputs) const { return (*this)(inputs...); }
+  decltype(auto) forward(Inputs const&... inputs) const {
+    return (*this)(inputs...);
+  }
 
   [[nodiscard]] Fn& module() const noexcept { return of_->f; }  ///< the module or function that was given
-  /// Counts, and the plan of the last call. A copy.
-  [[nodiscard]] ModuleReport report() const { return of_->plans.report(); }
-  /// Why calls could not be planned and ran as they are; empty if all were planned.
-  [[nodiscard]] std::string notice() const { return report().notice; }
-  /// Calls `callback(layer, output)` in each call that runs by a plan, when layers with a matching name have computed
-  /// their outputs. The output of a layer is what the last operator makes that reads one of its parameters or buffers,
-  /// or those of its parts. What runs again in backward is not shown again. The hook lasts as long as the handle.
+  /// Counts of all calls, and the bytes of the last step. A copy.
+  [[nodiscard]] RecordReport report() const {
+    auto all = of_->totals->report();
+    auto const& account = *of_->account;
+    all.limit = account.limit();
+    all.peak = account.peak();
+    all.least = account.passed();
+    return all;
+  }
+  /// Calls `callback(layer, output)` after each call within a limit, for layers with a matching name, in the order in
+  /// which they ended. The output of a layer is what the last operator makes that reads one of its parameters or
+  /// buffers, or those of its parts. The hook lasts as long as the handle.
   /// \param pattern  for the names of layers: "hidden", "encoder.*"; `*` matches any characters
-  /// \throws invalid_call   if no layer with parameters or buffers has such a name, and in a call that is not captured
+  /// \throws invalid_call   if no layer with parameters or buffers has such a name
   [[nodiscard]] output_hook_handle register_hook(std::string pattern, output_callback callback) const {
     constexpr char const* who = "cairn::libtorch::CheckpointedModule::register_hook";
-    if (!callback)
-      throw invalid_call{who, "there is no function to call", {}, "give one that takes (layer, output)"};
+    if (!callback) throw invalid_call{who, "there is no function to call", {}, "give one that takes (layer, output)"};
     auto const* const module = of_->module();
     if (module == nullptr || !detail::has_layer(*module, pattern))
-      throw invalid_call{who, module == nullptr ? "the module is not known" : "no layer has such a name", {},
+      throw invalid_call{who,
+                         module == nullptr ? "the module is not known" : "no layer has such a name",
+                         {},
                          module == nullptr ? "name it with ModuleOptions().module(net)"
                                            : "named_parameters() lists the names; * stands for any characters"};
     return {of_->hooks, of_->hooks->add(std::move(pattern), std::move(callback))};
   }
-  /// Discards captures and plans: the next call makes new ones.
-  void replan() const { of_->plans.clear(); }
 
  private:
   struct parts {
     parts(Fn function, std::optional<byte_budget> bytes, ModuleOptions how)
-        : f{std::move(function)},
-          limit{bytes},
-          options{std::move(how)},
-          plans{options.rng(), detail::checkpoint_module_name} {}
+        : f{std::move(function)}, limit{bytes}, options{std::move(how)} {
+      totals->notice = options.notice();
+      account->set_strict(options.strict());
+    }
     Fn f;
     std::optional<byte_budget> limit;
     ModuleOptions options;
-    detail::module_plans plans;
+    std::shared_ptr<detail::byte_account> account = std::make_shared<detail::byte_account>();
+    std::shared_ptr<detail::record_totals> totals =
+        std::make_shared<detail::record_totals>(detail::checkpoint_module_name);
+    std::shared_ptr<detail::output_hooks> hooks = std::make_shared<detail::output_hooks>();
     [[nodiscard]] torch::nn::Module const* module() {
       return options.module() ? options.module().get() : detail::module_of(f);
     }
-    std::shared_ptr<detail::output_hooks> hooks = std::make_shared<detail::output_hooks>();
-    std::mutex telling;
-    std::string told;  ///< the last notice that was reported
   };
 
   template <class... Inputs>
-  [[nodiscard]] auto run(Inputs const&... inputs) const {
+  [[nodiscard]] decltype(auto) run(Inputs const&... inputs) const {
     auto& f = of_->f;
-    using result = std::remove_cvref_t<decltype(detail::call_region(f, inputs...))>;
-    static_assert(tensor_state<result>,
-                  "cairn: the module must return a tensor, or tuples, vectors, dictionaries or optionals of tensors");
     auto limit = of_->limit;
-    if (!limit) if (auto const of_process = memory_limit()) limit = byte_budget{*of_process};
-    bool const is_part = torch::jit::tracer::isTracing();  // of a captured call whose plan covers this module
-    if (!limit || is_part || !at::GradMode::is_enabled()) return result(detail::call_region(f, inputs...));
-    detail::captured_arguments arguments{inputs...};
-    auto const call = [&](tensor_list const& leaves) {
-      return arguments.call([&](auto const&... one) { return result(detail::call_region(f, one...)); }, leaves);
-    };
-    auto const* const module = of_->module();
-    auto const bytes = limit->count();
-    auto& all = arguments.tensors;
-    auto const plan = [&](operation_graph const& measured, detail::call_counter const& count) {
-      return detail::plan_call(measured, bytes, detail::checkpoint_module_name, count);
-    };
-    auto const planned = of_->plans.of(call, all, arguments.constants, arguments.like, module, bytes, plan);
-    auto const hooks = of_->hooks->all();
-    if (!planned->program) {
-      if (!hooks.empty())
-        throw invalid_call{detail::checkpoint_module_name,
-                           ("the call cannot be captured, so hooks see no layer: " + planned->report.notice).c_str(),
-                           {},
-                           "remove the hooks, or let the module call functions of its own"};
-      tell(planned->report.notice);
-      return result(detail::call_region(f, inputs...));
-    }
-    auto const& graph = planned->program->graph;
-    all.insert(all.end(), graph.leaves.begin() + std::ptrdiff_t(graph.inputs), graph.leaves.end());
-    auto const results = [&] {
-      if (hooks.empty()) return detail::graph_node::call(planned->program, all);
-      detail::operator_listener const listening{[&](std::string const& layer, at::Tensor const& output) {
-        for (auto const& one : hooks) if (detail::name_matches(one.pattern, layer)) one.callback(layer, output);
-      }};
-      return detail::graph_node::call(planned->program, all);
-    }();
-    tensor_reader from{results};
-    return read_tensors(std::any_cast<result const&>(planned->like), from);
+    if (!limit)
+      if (auto const of_process = memory_limit()) limit = byte_budget{*of_process};
+    bool const is_part = detail::call_record::of_call() != nullptr || torch::jit::tracer::isTracing();
+    if (!limit || is_part || !at::GradMode::is_enabled()) return detail::call_region(f, inputs...);
+    of_->account->set_limit(limit->count());
+    auto const layers = watched();
+    struct showing {
+      CheckpointedModule const& of;
+      std::shared_ptr<detail::layer_watch> const& layers;
+      int exceptions = std::uncaught_exceptions();
+      ~showing() noexcept(false) {
+        if (std::uncaught_exceptions() != exceptions) return;
+        of.of_->totals->tell_kept();
+        if (layers) of.show(*layers);
+      }
+    } const at_end{*this, layers};
+    detail::record_scope const recorded{detail::checkpoint_module_name, of_->account, of_->totals,
+                                        of_->options.verify()};
+    recorded.record().watch(layers);
+    return detail::call_region(f, inputs...);
   }
-  void tell(std::string const& why) const {
-    if (of_->options.strict())
-      throw invalid_call{detail::checkpoint_module_name,
-                         ("the call cannot be planned, and so not be kept within the limit: " + why).c_str(),
-                         {},
-                         "give the parts that can be captured limits of their own, or run without `strict`"};
-    std::lock_guard const lock{of_->telling};
-    if (std::exchange(of_->told, why) == why) return;
-    if (of_->options.notice()) of_->options.notice()(why);
-    else
-      std::clog << detail::checkpoint_module_name << ": the call is not planned, and runs as it is, without a limit: "
-                << why << '\n';
+  [[nodiscard]] std::shared_ptr<detail::layer_watch> watched() const {
+    auto const hooks = of_->hooks->all();
+    if (hooks.empty()) return nullptr;
+    return std::make_shared<detail::layer_watch>(*of_->module(), [&](std::string_view layer) {
+      return std::any_of(hooks.begin(), hooks.end(),
+                         [&](auto const& one) { return detail::name_matches(one.pattern, layer); });
+    });
+  }
+  void show(detail::layer_watch const& layers) const {
+    auto const hooks = of_->hooks->all();
+    layers.show([&](std::string const& layer, at::Tensor const& output) {
+      for (auto const& one : hooks)
+        if (detail::name_matches(one.pattern, layer)) one.callback(layer, output);
+    });
   }
 
   std::shared_ptr<parts> of_;
 };
 
-/// Runs a module of any shape within a memory limit: its call is captured, and its operations are measured one by one.
-/// Values, and what autograd saves, are kept or made again by the fastest plan within the limit. The module is not
-/// changed. Results, gradients, buffers and random numbers have the bits of the plain call. The first call of a kind
-/// (shapes, types, modes, parameters, automatic casts) takes a few extra runs, which keep no more than the values of
-/// one forward run; where the limit is tight, it is also run by the plan, and as it is if that may fit. A call that
-/// cannot be captured, for example because its operations depend on values, runs as it is, and a notice says why; with
-/// `strict` it throws. Hooks on parameters, inputs and results run as in the plain call; `register_hook` shows outputs
-/// of layers in between. `create_graph` keeps everything at once.
+/// Runs a module of any shape within a memory limit. Each call runs the module once, as it is, with LibTorch's own
+/// graph. When the limit is about to be passed, what autograd has saved and costs least to make again is dropped;
+/// backward makes it again from the operators that this call ran. Results, gradients, buffers, random numbers and
+/// whatever else the module does are those of the plain call, also in the first one, and whatever the module does
+/// differently each time.
 /// \param module  a holder such as `torch::nn::Linear` or one of your own, a std::shared_ptr to a module, an AnyModule,
-///   or a function of its inputs alone; with a function, `ModuleOptions().module(net)` names the module with its
-///   parameters and modes
-/// \param limit  bytes of values, tapes, adjoints and working memory at one time: "512MiB". Parameters, inputs, their
-///   gradients and those with which backward begins belong to the caller and are not counted
-/// \throws infeasible_budget   in a call, if the limit is below the least possible one; the error names both
+///   or a function
+/// \param limit  bytes of tensors in host memory that threads make, from the beginning of their calls to the end of
+///   their backward passes: "512MiB". What was there before, and gradients of leaves, are not counted
 template <class Fn>
 [[nodiscard]] CheckpointedModule<Fn> checkpoint_module(Fn module, byte_budget limit, ModuleOptions options = {}) {
   return {std::move(module), limit, std::move(options)};

@@ -34,7 +34,6 @@ struct program_operator {
                                       ///< tensor
   std::vector<std::int32_t> writes;   ///< values that it changes in place, according to its schema
   bool records = true;                ///< whether autograd recorded: it was enabled and not switched off by the call
-  std::vector<std::string> layers = {};  ///< modules of which it is the last operator that reads a parameter or buffer
 
   /// Runs the operator.   \param values  by number; its results are stored there
   void run(std::vector<at::Tensor>& values) const {

@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -83,31 +82,6 @@ inline bool put_out_of_place(call_program& program, program_facts const& facts) 
     any = true;
   }
   return any;
-}
-
-/// Notes for each operator the layers that end with it: it is the last that reads one of their parameters or buffers,
-/// or a view of one, and makes a tensor of its own.
-inline void note_layers(call_program& program, program_facts const& facts) {
-  std::unordered_map<std::int32_t, std::string> name_of;  // of the tensor that the module has in a memory
-  for (std::size_t k = 0; k < program.leaves.size(); ++k)
-    if (!program.leaf_names[k].empty()) name_of.try_emplace(facts.memory[k], program.leaf_names[k]);
-  std::map<std::string, std::size_t> last;
-  for (std::size_t k = 0; k < program.operators.size(); ++k) {
-    auto const& one = program.operators[k];
-    if (one.results.empty() || one.results.front() < 0) continue;
-    auto const made = facts.memory[std::size_t(one.results.front())];
-    if (made < 0 || facts.maker[std::size_t(made)] != std::int32_t(k)) continue;
-    one.visit_reads([&](std::int32_t value) {
-      auto const found = name_of.find(facts.memory[std::size_t(value)]);
-      if (found == name_of.end()) return;
-      std::string layer = found->second;
-      for (auto dot = layer.rfind('.'); dot != layer.npos; dot = layer.rfind('.')) {
-        layer.resize(dot);
-        last[layer] = k;
-      }
-    });
-  }
-  for (auto const& [layer, k] : last) program.operators[k].layers.push_back(layer);
 }
 
 /// Captures calls, one at a time.
@@ -203,7 +177,6 @@ class call_capture {
         // If the two differ, as in the type of a sum, the change stays in place.
       }
     }
-    note_layers(program, facts);
     auto graph = program_groups{program, facts}.graph();
     trace.check_kept();
     return graph;

@@ -15,7 +15,6 @@
 #include <cairn/adapt/torch/graph/detail/first_operation_run.hpp>
 #include <cairn/adapt/torch/graph/detail/graph_program.hpp>
 #include <cairn/adapt/torch/graph/detail/operation_tape.hpp>
-#include <cairn/adapt/torch/graph/detail/operator_listener.hpp>
 #include <cairn/adapt/torch/state/detail/read_tracker.hpp>
 #include <cairn/adapt/torch/state/tensor_state.hpp>
 #include <cairn/core/action.hpp>
@@ -175,7 +174,6 @@ class graph_sweep : private cairn::detail::no_hooks {
     auto const drawing = drawing_of(what, program_->rng);
     auto done = [&] {
       if (first.ran) {
-        operator_listener const nobody;
         operation_rerun const around{first, what, drawing, inputs};
         return operation_tape::run(what, inputs, flags, keeps, program_->refers[v]);
       }

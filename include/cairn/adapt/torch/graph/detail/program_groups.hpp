@@ -17,7 +17,6 @@
 #include <cairn/adapt/torch/graph/detail/capture_refused.hpp>
 #include <cairn/adapt/torch/graph/detail/captured_graph.hpp>
 #include <cairn/adapt/torch/graph/detail/operation_groups.hpp>
-#include <cairn/adapt/torch/graph/detail/operator_listener.hpp>
 #include <cairn/adapt/torch/graph/detail/operator_order.hpp>
 #include <cairn/adapt/torch/graph/detail/program_facts.hpp>
 #include <cairn/adapt/torch/graph/detail/program_uses.hpp>
@@ -54,8 +53,6 @@ class operator_run_list {
     for (std::size_t k = 0; k < inputs_.size(); ++k) values[std::size_t(inputs_[k])] = inputs[k];
     for (std::size_t k = 0; k < operators_.size(); ++k) {
       operators_[k].run(values);
-      if (!operators_[k].layers.empty())
-        operator_listener::show(operators_[k].layers, values[std::size_t(operators_[k].results.front())]);
       for (auto const value : last_[k]) values[std::size_t(value)] = at::Tensor{};
     }
     std::vector<at::Tensor> results;

@@ -11,8 +11,9 @@
 #include <utility>
 #include <vector>
 #include <c10/core/CPUAllocator.h>
-#include <cairn/adapt/torch/compat/detail/versions_allocator.hpp>
+#include <cairn/adapt/torch/memory/detail/byte_account.hpp>
 #include <cairn/adapt/torch/memory/detail/byte_total.hpp>
+#include <cairn/adapt/torch/memory/detail/versions_allocator.hpp>
 #include <cairn/core/error.hpp>
 
 namespace cairn::libtorch::detail {
@@ -52,6 +53,16 @@ class host_memory : public byte_total {
     return one;
   }
 
+  /// The block belongs to the caller now, and counts no more in this account.   \returns its bytes, if it did
+  std::int64_t hand_over(void const* address, byte_account& account) {
+    std::lock_guard const lock{access_};
+    auto const found = blocks_.find(const_cast<void*>(address));
+    if (found == blocks_.end() || found->second.account.get() != &account) return 0;
+    account.end(found->second.bytes, found->second.epoch);
+    found->second.account.reset();
+    return found->second.bytes;
+  }
+
   void add(std::shared_ptr<hook_entry> hook) {
     std::lock_guard const lock{access_};
     hook->since = ++registrations_;
@@ -75,6 +86,8 @@ class host_memory : public byte_total {
   struct block {
     std::int64_t bytes = 0;
     std::uint64_t told = 0;  ///< registrations when the block began: its end is not reported to later hooks
+    std::shared_ptr<byte_account> account = nullptr;  ///< in which it counts
+    std::uint64_t epoch = 0;
   };
 
   /// In front of the previous allocator. Blocks remain plain addresses with one deleter, as oneDNN's tensors need.
@@ -82,6 +95,8 @@ class host_memory : public byte_total {
    public:
     explicit allocator(host_memory& memory) : memory_{memory} {}
     [[nodiscard]] c10::DataPtr take(std::size_t bytes) const override {
+      if (auto* const account = byte_account::of_thread(); account != nullptr && account->is_open())
+        account->make_room(std::int64_t(bytes));
       auto data = memory_.behind_->allocate(bytes);
       if (data.get() == nullptr || !data.compare_exchange_deleter(memory_.behind_->raw_deleter(), &free_counted))
         return data;
@@ -128,7 +143,13 @@ class host_memory : public byte_total {
       std::lock_guard const lock{access_};
       if (!telling()) begun.told = registrations_;
       hooks = hooks_;
+      if (auto* const account = byte_account::of_thread(); account != nullptr && account->is_open()) {
+        begun.account = account->shared_from_this();
+        begun.epoch = account->epoch();
+        account->begin(bytes);
+      }
       auto& known = blocks_[address];  // present if other code freed the last block here without its deleter
+      if (known.account) known.account->end(known.bytes, known.epoch);
       change_by(bytes - std::exchange(known, begun).bytes);
     }
     tell(*hooks, begun.told, bytes, 0);
@@ -137,7 +158,8 @@ class host_memory : public byte_total {
     std::lock_guard const lock{access_};
     auto const found = blocks_.find(address);
     if (found == blocks_.end()) return {};  // allocated before counting began
-    auto const ended = found->second;
+    auto const ended = std::move(found->second);
+    if (ended.account) ended.account->end(ended.bytes, ended.epoch);
     change_by(-ended.bytes);
     blocks_.erase(found);
     return ended;

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+/// \file draws.hpp  Operators that draw random numbers draw the same ones when they run again, from a generator of
+/// their own.
+#include <ATen/Context.h>
+#include <ATen/core/Generator.h>
+#include <ATen/core/stack.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
+#include <mutex>
+#include <optional>
+#include <utility>
+#include <cairn/adapt/torch/checkpoint/detail/dispatch_mode.hpp>
+#include <cairn/adapt/torch/record/detail/schema_facts.hpp>
+
+namespace cairn::libtorch::detail {
+
+/// Held while an operator of a recorded call draws: it draws from the state that is noted. One for
+/// all libraries of a program: generators belong to the process.
+[[nodiscard, gnu::visibility("default")]] inline std::mutex& drawing_access() {
+  static auto* const one = new std::mutex;
+  return *one;
+}
+
+/// The generator from which a call with these arguments draws.
+[[nodiscard]] inline at::Generator generator_of(schema_facts const& facts, c10::ArrayRef<c10::IValue> given) {
+  if (facts.generator >= 0 && given[std::size_t(facts.generator)].isGenerator())
+    return given[std::size_t(facts.generator)].toGenerator();
+  c10::Device device{c10::kCPU};
+  for (auto const& v : given)
+    if (v.isDevice()) device = v.toDevice();
+  for (auto const& v : given)
+    if (v.isTensor() && v.toTensor().defined()) device = v.toTensor().device();
+  return at::globalContext().defaultGenerator(device);
+}
+[[nodiscard]] inline at::Generator copy_of(at::Generator from) {
+  std::lock_guard const lock{from.mutex()};
+  return from.clone();
+}
+
+/// Gives a generator to the operators of this thread that name none, during its lifetime. The common generator is not
+/// touched: other threads may draw from it meanwhile.
+class generator_for_all final : public dispatch_mode {
+ public:
+  explicit generator_for_all(at::Generator given)
+      : given_{std::move(given)}, outer_{std::exchange(of_thread(), this)}, on_{true} {}
+  generator_for_all(generator_for_all const&) = delete;
+  generator_for_all& operator=(generator_for_all const&) = delete;
+  ~generator_for_all() { of_thread() = outer_; }
+
+  void call(c10::OperatorHandle const& op, c10::DispatchKeySet below, torch::jit::Stack& stack) override {
+    auto const& facts = schema_facts::of(op);
+    if (facts.generator >= 0) {
+      auto& place = stack[stack.size() - facts.writes.size() + std::size_t(facts.generator)];
+      if (place.isNone()) place = given_;
+    }
+    op.redispatchBoxed(below, &stack);
+  }
+
+ private:
+  at::Generator given_;
+  dispatch_mode* outer_;
+  dispatch_mode_scope on_;
+};
+
+/// Lends a device's common generator, whose kernels ask for no other, the state of another one.
+class lent_generator {
+ public:
+  explicit lent_generator(at::Generator const& from)
+      : lock_{drawing_access()}, common_{at::globalContext().defaultGenerator(from.device())} {
+    std::lock_guard const lock{common_.mutex()};
+    before_ = common_.get_state();
+    common_.set_state(from.get_state());
+  }
+  lent_generator(lent_generator const&) = delete;
+  lent_generator& operator=(lent_generator const&) = delete;
+  ~lent_generator() {
+    std::lock_guard const lock{common_.mutex()};
+    common_.set_state(before_);
+  }
+
+ private:
+  std::lock_guard<std::mutex> lock_;
+  at::Generator common_;
+  at::Tensor before_;
+};
+
+}  // namespace cairn::libtorch::detail

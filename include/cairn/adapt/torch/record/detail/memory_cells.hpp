@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+/// \file memory_cells.hpp  Pieces of memory that a call has used, and what they held one after another.
+#include <ATen/core/Tensor.h>
+#include <algorithm>
+#include <c10/core/Storage.h>
+#include <c10/util/SmallVector.h>
+#include <c10/util/flat_hash_map.h>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <utility>
+#include <vector>
+#include <cairn/adapt/torch/record/detail/plain_tensor.hpp>
+
+namespace cairn::libtorch::detail {
+
+/// What a piece of memory held at some time.
+struct memory_content {
+  int cell = 0;
+  int made_by = -1;        ///< operator; -1 if it is not made again: it is from outside, or pinned
+  c10::Storage kept = {};  ///< held for us: the memory itself, or other memory with the same bytes
+  std::int64_t bytes = 0;
+  bool is_own = false;        ///< `kept` is ours, and nobody writes to it
+  bool is_open = false;       ///< it has no values yet
+  bool is_unchecked = false;  ///< of a factory: raw pointers may have changed it since
+  bool is_read = false;
+  bool is_part = false;   ///< of `kept` only what was saved still holds: the rest was overwritten
+  bool is_mixed = false;  ///< tensors of several layouts were saved
+  int wanted = 0;         ///< saved tensors that may ask for it
+  int asked_at = 0;       ///< number of operators when the last of them was saved
+  int layout = -1;        ///< of the last tensor that showed it
+  int saved_layout = -1;  ///< of the tensors that were saved
+  int readers = -1;       ///< the last argument that read it, the head of a list
+  int holding = -1;       ///< its place in the list of what is held
+  int group = -1;         ///< of contents that are made again together
+};
+
+/// A piece of memory. Tensors come and go, and are views of one another: what stays is the memory.
+struct memory_cell {
+  c10::weak_intrusive_ptr<c10::StorageImpl> memory;  ///< its address is not used again while we live
+  int current;                                       ///< the content that it holds now
+  bool is_stale = false;                             ///< another call has written to it
+  std::vector<int> parts = {};                       ///< earlier contents that hold on in parts
+  /// Counters of the tensors that lie in it: `data()` makes further ones.
+  c10::SmallVector<std::pair<c10::VariableVersion, std::uint32_t>, 1> versions = {};
+};
+
+class memory_cells {
+ public:
+  [[nodiscard]] memory_content& operator[](int content) { return contents_[std::size_t(content)]; }
+  [[nodiscard]] memory_content const& operator[](int content) const { return contents_[std::size_t(content)]; }
+  [[nodiscard]] int size() const noexcept { return int(contents_.size()); }
+  [[nodiscard]] memory_cell& cell_of(int content) { return cells_[std::size_t((*this)[content].cell)]; }
+  [[nodiscard]] memory_cell const& cell_of(int content) const { return cells_[std::size_t((*this)[content].cell)]; }
+  [[nodiscard]] memory_cell* find(at::Tensor const& t) {
+    auto const place = places_.find(t.storage().unsafeGetStorageImpl());
+    return place == places_.end() ? nullptr : &cells_[std::size_t(place->second)];
+  }
+  /// The content that a tensor shows now. Memory that is new here comes from outside, and is held.
+  [[nodiscard]] int shown_by(at::Tensor const& t) {
+    auto const& memory = t.storage();
+    auto const [place, is_new] = places_.emplace(memory.unsafeGetStorageImpl(), int(cells_.size()));
+    if (is_new) cells_.push_back({memory.getWeakStorageImpl(), 0});
+    auto& cell = cells_[std::size_t(place->second)];
+    if (is_new || std::exchange(cell.is_stale, false)) cell.current = add(place->second, -1, memory.nbytes(), memory);
+    note_version(cell, t);
+    return cell.current;
+  }
+  /// What an operator has made in new memory.   \returns -1 if the memory is known: it is a view
+  [[nodiscard]] int made_by(int number, at::Tensor const& t) {
+    auto const& memory = t.storage();
+    auto const [place, is_new] = places_.emplace(memory.unsafeGetStorageImpl(), int(cells_.size()));
+    if (!is_new) return -1;
+    cells_.push_back({memory.getWeakStorageImpl(), contents()});
+    note_version(cells_.back(), t);
+    return add(place->second, number, memory.nbytes());
+  }
+  /// What an operator has made of a content in place.
+  [[nodiscard]] int written_by(int number, int before) {
+    auto& cell = cell_of(before);
+    auto const memory = cell.memory.lock();
+    cell.current = contents();
+    return add((*this)[before].cell, number, memory ? memory->nbytes() : std::size_t((*this)[before].bytes));
+  }
+  /// Whether the program's memory still holds it.
+  [[nodiscard]] bool is_unchanged(int content) const {
+    return cell_of(content).current == content && has_only_known_writes(content);
+  }
+  /// Whether nothing has written to its memory that operators of the call have not shown.
+  [[nodiscard]] bool has_only_known_writes(int content) const {
+    auto const& cell = cell_of(content);
+    return !cell.is_stale && std::all_of(cell.versions.begin(), cell.versions.end(),
+                                         [](auto const& one) { return one.first.current_version() == one.second; });
+  }
+  /// Takes all versions as they are: until now operators have shown each change.
+  void note_versions() {
+    for (auto& cell : cells_)
+      if (!cell.memory.expired())
+        for (auto& [counter, version] : cell.versions) version = counter.current_version();
+  }
+
+ private:
+  [[nodiscard]] int contents() const { return int(contents_.size()); }
+  [[nodiscard]] int add(int cell, int made_by, std::size_t bytes, c10::Storage kept = {}) {
+    contents_.push_back({cell, made_by, std::move(kept), std::int64_t(bytes)});
+    return contents() - 1;
+  }
+  static void note_version(memory_cell& cell, at::Tensor const& t) {
+    if (t.is_inference()) return;
+    auto const& counter = t.unsafeGetTensorImpl()->version_counter();
+    if (!counter.enabled()) return;
+    for (auto& [known, version] : cell.versions) {
+      version = known.current_version();
+      if (std::memcmp(&known, &counter, sizeof known) == 0) return;  // a counter is one pointer, and says no more
+    }
+    cell.versions.emplace_back(counter, counter.current_version());
+  }
+
+  std::vector<memory_content> contents_;
+  std::vector<memory_cell> cells_;
+  ska::flat_hash_map<void const*, int> places_;
+};
+
+}  // namespace cairn::libtorch::detail

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+/// \file operator_run.hpp  Runs a recorded operator again, as it ran first, on memory of ours.
+#include <ATen/core/grad_mode.h>
+#include <ATen/core/ivalue.h>
+#include <ATen/core/stack.h>
+#include <ATen/ops/empty.h>
+#include <c10/core/Storage.h>
+#include <c10/util/flat_hash_map.h>
+#include <cstddef>
+#include <optional>
+#include <utility>
+#include <vector>
+#include <cairn/adapt/torch/record/detail/draws.hpp>
+#include <cairn/adapt/torch/record/detail/layout_list.hpp>
+#include <cairn/adapt/torch/record/detail/plain_tensor.hpp>
+#include <cairn/adapt/torch/record/detail/recorded_operators.hpp>
+
+namespace cairn::libtorch::detail {
+
+/// Memories by content.
+using memories = ska::flat_hash_map<int, c10::Storage>;
+
+/// Visits the tensors of a value.
+template <class Visit>
+void each_tensor(c10::IValue const& value, Visit const& visit) {
+  if (value.isTensor()) visit(value.toTensor());
+  else if (value.isList())
+    for (auto const& one : value.toListRef())
+      if (one.isTensor()) visit(one.toTensor());
+}
+
+/// \param at_hand  what the operator reads. A memory that nobody else holds may be written to if `last(content)`
+/// \returns each content that the operator makes, with its memory
+template <class Last>
+[[nodiscard]] std::vector<std::pair<int, c10::Storage>> run_again(recorded_operators& all, int number,
+                                                                  layout_list const& layouts, memories& at_hand,
+                                                                  Last const& last) {
+  std::vector<std::pair<int, c10::Storage>> made;
+  auto const writes = all.writes(number);
+  {
+    below_autograd const below;
+    for (auto const& w : writes) {
+      if (!w.reads) {
+        made.emplace_back(w.after, at::empty({w.bytes}, at::TensorOptions(at::kByte)).storage());
+        continue;
+      }
+      auto& memory = at_hand.at(w.before);
+      made.emplace_back(w.after, last(w.before) && memory.use_count() == 1 ? memory : copy_of(memory));
+    }
+  }
+  auto const& one = all[number];
+  auto const tensors = all.tensors(number);
+  auto const arguments = all.arguments(number);
+  auto const memory_of = [&](int content) -> c10::Storage const& {
+    for (std::size_t k = 0; k < writes.size(); ++k)
+      if (writes[k].before == content) return made[k].second;
+    return at_hand.at(content);
+  };
+  torch::jit::Stack stack;
+  stack.reserve(arguments.size());
+  std::size_t next = 0;
+  for (std::size_t k = 0; k < arguments.size(); ++k) {
+    auto const here = [&](std::size_t place) {
+      return next < tensors.size() && tensors[next].argument == k && tensors[next].place == place;
+    };
+    auto const tensor = [&]() -> c10::IValue {
+      auto const& read = tensors[next++];
+      return layouts.over(read.layout, memory_of(read.content));
+    };
+    auto const& like = arguments[k];
+    if (like.isList() && next < tensors.size() && tensors[next].argument == k) {
+      c10::impl::GenericList list{like.toList().elementType()};
+      auto const& values = like.toListRef();
+      for (std::size_t place = 0; place < values.size(); ++place)
+        list.push_back(here(place) ? tensor() : values[place]);
+      stack.emplace_back(std::move(list));
+    } else if (!like.isList() && here(0)) {
+      stack.push_back(tensor());
+    } else {
+      stack.push_back(like);
+    }
+  }
+  auto const& around = all.surroundings(number);
+  below_autograd const below{around.keys};
+  at::AutoGradMode const as_then{around.grad_mode};
+  std::optional<generator_for_all> named;
+  std::optional<lent_generator> lent;
+  if (one.generator.defined()) {
+    if (one.facts->generator >= 0) stack[std::size_t(one.facts->generator)] = copy_of(one.generator);
+    else if (one.generator.device().is_cpu()) named.emplace(copy_of(one.generator));
+    else lent.emplace(one.generator);
+  }
+  one.op.redispatchBoxed(one.below, &stack);
+  auto const results = all.results(number);
+  int place = 0;
+  std::size_t wanted = 0;
+  for (auto const& value : stack)
+    each_tensor(value, [&](at::Tensor const& t) {
+      bool const is_next = wanted < results.size() && results[wanted].place == place;
+      ++place;
+      if (is_next) made.emplace_back(results[wanted++].content, t.storage());
+    });
+  return made;
+}
+
+}  // namespace cairn::libtorch::detail

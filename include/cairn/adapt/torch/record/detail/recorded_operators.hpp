@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+/// \file recorded_operators.hpp  The operators of a call, with their arguments, in the order in which they ran.
+#include <ATen/core/Generator.h>
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/core/stack.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+#include <cairn/adapt/torch/record/detail/schema_facts.hpp>
+
+namespace cairn::libtorch::detail {
+
+/// A tensor among the arguments of an operator.
+struct recorded_tensor {
+  std::uint16_t argument, place;  ///< place in a list
+  bool is_in_list;
+  bool is_needed;  ///< the operator reads the content, and no argument before this one has it
+  int content, layout;
+  int of;         ///< the operator
+  int next = -1;  ///< the argument before that read the content
+};
+struct recorded_write {
+  int before, after;
+  bool reads;  ///< what was there before is needed
+  std::int64_t bytes;
+};
+struct recorded_result {
+  int place;  ///< among the tensors that are returned
+  int content;
+};
+/// What a kernel sees of its thread; MKL-DNN's LSTM makes its workspace only in grad mode.
+struct operator_surroundings {
+  c10::impl::LocalDispatchKeySet keys = c10::impl::tls_local_dispatch_key_set();
+  bool grad_mode = at::GradMode::is_enabled();
+  [[nodiscard]] bool operator==(operator_surroundings const& other) const {
+    return keys.included_ == other.keys.included_ && keys.excluded_ == other.keys.excluded_ &&
+           grad_mode == other.grad_mode;
+  }
+};
+struct recorded_operator {
+  c10::OperatorHandle op;
+  schema_facts const* facts;
+  c10::DispatchKeySet below;
+  at::Generator generator;  ///< as it was before
+  float seconds;
+  int surroundings;
+  std::uint32_t arguments_at, tensors_at, writes_at, results_at, results_end;
+};
+
+/// All parts of one kind lie in one list, so that an operator takes no memory of its own.
+class recorded_operators {
+ public:
+  [[nodiscard]] int size() const noexcept { return int(all_.size()); }
+  /// Those that have run: the last one may be running.
+  [[nodiscard]] int complete() const noexcept { return size() - int(is_running_); }
+  [[nodiscard]] recorded_operator& operator[](int number) { return all_[std::size_t(number)]; }
+  [[nodiscard]] recorded_operator const& operator[](int number) const { return all_[std::size_t(number)]; }
+  [[nodiscard]] operator_surroundings const& surroundings(int number) const {
+    return surroundings_[std::size_t((*this)[number].surroundings)];
+  }
+  [[nodiscard]] std::span<c10::IValue> arguments(int number) {
+    auto const& one = (*this)[number];
+    return {arguments_.data() + one.arguments_at, one.facts->writes.size()};
+  }
+  [[nodiscard]] std::span<recorded_tensor> tensors(int number) {
+    auto const begin = (*this)[number].tensors_at;
+    return {tensors_.data() + begin, end_of(number, &recorded_operator::tensors_at, tensors_.size()) - begin};
+  }
+  [[nodiscard]] std::span<recorded_write> writes(int number) {
+    auto const begin = (*this)[number].writes_at;
+    return {writes_.data() + begin, end_of(number, &recorded_operator::writes_at, writes_.size()) - begin};
+  }
+  [[nodiscard]] std::span<recorded_result> results(int number) {
+    auto const& one = (*this)[number];
+    return {results_.data() + one.results_at, one.results_end - one.results_at};
+  }
+  [[nodiscard]] recorded_tensor& tensor(int number) { return tensors_[std::size_t(number)]; }
+  [[nodiscard]] int tensor_count() const noexcept { return int(tensors_.size()); }
+
+  /// Begins the next operator.
+  void begin(c10::OperatorHandle const& op, schema_facts const& facts, c10::DispatchKeySet below) {
+    operator_surroundings const now;
+    if (surroundings_.empty() || !(surroundings_.back() == now)) surroundings_.push_back(now);
+    all_.push_back({op,
+                    &facts,
+                    below,
+                    {},
+                    0,
+                    int(surroundings_.size()) - 1,
+                    std::uint32_t(arguments_.size()),
+                    std::uint32_t(tensors_.size()),
+                    std::uint32_t(writes_.size()),
+                    std::uint32_t(results_.size()),
+                    std::uint32_t(results_.size())});
+    is_running_ = true;
+  }
+  /// The last operator has run.
+  void finish() noexcept { is_running_ = false; }
+  void add(c10::IValue argument) { arguments_.push_back(std::move(argument)); }
+  void add(recorded_tensor const& one) { tensors_.push_back(one); }
+  void add(recorded_write const& one) { writes_.push_back(one); }
+  void add(recorded_result const& one) {
+    results_.push_back(one);
+    all_.back().results_end = std::uint32_t(results_.size());
+  }
+  /// Forgets the last operator.
+  void undo() {
+    auto const& last = all_.back();
+    arguments_.resize(last.arguments_at);
+    tensors_.resize(last.tensors_at, {});
+    writes_.resize(last.writes_at, {});
+    results_.resize(last.results_at, {});
+    all_.pop_back();
+    is_running_ = false;
+  }
+  /// Visits each content that an operator reads, once.
+  template <class Visit>
+  void each_read(int number, Visit const& visit) {
+    for (auto const& one : tensors(number))
+      if (one.is_needed) visit(one.content);
+  }
+  /// Visits each content that an operator makes.
+  template <class Visit>
+  void each_made(int number, Visit const& visit) {
+    for (auto const& one : results(number)) visit(one.content);
+    for (auto const& one : writes(number)) visit(one.after);
+  }
+
+ private:
+  [[nodiscard]] std::size_t end_of(int number, std::uint32_t recorded_operator::*begin, std::size_t end) const {
+    return number + 1 < size() ? (*this)[number + 1].*begin : end;
+  }
+
+  bool is_running_ = false;
+  std::vector<recorded_operator> all_;
+  std::vector<operator_surroundings> surroundings_;
+  std::vector<c10::IValue> arguments_;
+  std::vector<recorded_tensor> tensors_;
+  std::vector<recorded_write> writes_;
+  std::vector<recorded_result> results_;
+};
+
+}  // namespace cairn::libtorch::detail
