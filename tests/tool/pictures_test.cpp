@@ -353,7 +353,7 @@ TEST_CASE("pictures for a terminal keep to the columns and rows asked for", "[to
           for (auto const& plan : plans)
             for (auto const& text :
                  {space_time_text(plan, columns, rows, set), memory_text(plan, {}, columns, rows, set),
-                  memory_text(plan, {.state_bytes = (wide{1} << 62) - 1}, columns, rows, set)}) {
+                  memory_text(plan, {.state_bytes = (wide{1} << 62) - 1, .tape_bytes = 0}, columns, rows, set)}) {
               std::size_t widest = 0, in_grid = 0;
               for (auto const& line : lines_of(text)) {
                 widest = std::max(widest, columns_of(line));

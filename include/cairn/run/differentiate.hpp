@@ -238,7 +238,14 @@ auto differentiate(ModelType&& m, X0&& x0, ParamsGiven const& p, Place const& pl
 template <class ModelType, class X0, class Place, class Fn, class... Last>
   requires(detail::plan_place<Place> && !detail::has_its_tool<ModelType>)
 auto differentiate(ModelType&& m, X0&& x0, Place const& plan, Fn f, Last&&... last) {
-  return differentiate(m, std::forward<X0>(x0), detail::no_parameters, plan, std::move(f), std::forward<Last>(last)...);
+  using refused = derivatives<typename detail::first_returned<std::remove_cvref_t<X0>>::type>;
+  if constexpr (detail::together<Last...>)
+    return differentiate(m, std::forward<X0>(x0), detail::no_parameters, plan, std::move(f), std::forward<Last>(last)...);
+  else if constexpr (!detail::check_differentiated<std::remove_reference_t<ModelType>, X0, no_params, Place,
+                                                   detail::objective_type<Fn>, Last...>())
+    return detail::refuse<refused>();  // here, too: its sentence is then one line nearer to the user's own
+  else
+    return differentiate(m, std::forward<X0>(x0), detail::no_parameters, plan, std::move(f), std::forward<Last>(last)...);
 }
 
 /// Refused: another order, or an argument too few.

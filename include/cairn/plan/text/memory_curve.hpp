@@ -67,7 +67,8 @@ template <schedule Plan>
 /// The memory of a sweep over its actions. Its peak is `estimate(plan, work).peak_bytes`, or its `peak_states` if the
 /// workload has no sizes, provided that estimate is exact (`cost::peak_is_exact`); otherwise the curve is exact, and
 /// the estimate may be up to three states higher. Cost: one walk, and one `estimate`; 256 bytes per action.
-/// \throws invalid_plan   for more than `most_drawn_actions` actions, and as `estimate`
+/// \throws invalid_plan   for more than `most_drawn_actions` actions, if the workload has sizes but not those of its
+///   tapes, and as `estimate`
 /// \throws invalid_schedule, overflow_error
 template <class Schedule>
 [[nodiscard]] memory_curve memory_over(Schedule const& plan, workload const& given = {}) {
@@ -76,7 +77,10 @@ template <class Schedule>
   if constexpr (!is_schedule) return {};
   else {
     auto const actions = detail::curve_actions(plan, "cairn::memory_over");
-    workload const work = detail::as_run(plan, given);
+    workload work = detail::as_run(plan, given);
+    bool const has_sizes = (work.state_bytes | detail::initial_of(work) | detail::adjoint_of(work)) != 0;
+    if (!has_sizes && work.tape_bytes == unknown_bytes) work.tape_bytes = 0;  // states are counted
+    detail::check_tape_bytes(work, plan.leaf(), "cairn::memory_over");
     return detail::curve_of(actions, {detail::counted_plan_of(plan, work.form), work.form,
                                       detail::needs_of(plan, estimate(plan, work).counts, work),
                                       detail::sizes_of(work, plan.leaf())});
