@@ -287,6 +287,8 @@ TEST_CASE("an HCModule of operations tells its callbacks, asks a planner, and sa
   CHECK(notice.find("the model cannot be captured, so it runs without checkpoints: ") == 0);
   CHECK(notice == plainly->executor().notice());
   CHECK(plainly->executor().checkpoint_plan().meta().num_blocks == 0);
+  HCModule strict(nn::AnyModule(std::make_shared<asking>()), HCConfig().memory_limit("1MiB").strict(true));
+  CHECK_THROWS_AS(strict->forward(z), cairn::invalid_call);
 }
 
 TEST_CASE("an HCModule of a Sequential keeps within its limit, or that of the process", "[torch][hc_module]") {
