@@ -187,8 +187,8 @@ struct backward_read {
     found.moves_adjoint = std::is_same_v<Old, moves<Bar>>;
     found.adds = adds<Old>;
     found.wrong = nothing || standalone<Result> ? stage_fault::none : stage_fault::adjoint;
-    if constexpr (constexpr auto cut = fault_in_stage(fault_of_call<fn>(call<Old>{})); cut != stage_fault::none)
-      found.wrong = cut;
+    constexpr auto cut = fault_in_stage(fault_of_call<fn>(call<Old>{}));
+    if constexpr (cut != stage_fault::none) found.wrong = cut;
     else if constexpr (!nothing && !std::is_same_v<Old, moves<Bar>>) found.wrong = stage_fault::both;
     else if constexpr (whole_for<Result, Bar>) found.wrong = stage_fault::whole;
     if constexpr (nothing && one_signature<fn>)

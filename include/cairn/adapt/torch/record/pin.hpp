@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file pin.hpp  Holds a tensor of a call within a limit that no operator can make again.
+#include <cairn/language.hpp>  // first: an older language gets its message
 #include <ATen/core/Tensor.h>
 #include <cairn/adapt/torch/record/detail/call_record.hpp>
-#include <cairn/language.hpp>  // first: an older language gets its message
 
 namespace cairn::libtorch {
 

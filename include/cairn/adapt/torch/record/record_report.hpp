@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file record_report.hpp  What recorded calls did.
+#include <cairn/language.hpp>  // first: an older language gets its message
 #include <cstdint>
 #include <string>
 #include <vector>
-#include <cairn/language.hpp>  // first: an older language gets its message
 
 namespace cairn::libtorch {
 
