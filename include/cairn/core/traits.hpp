@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file traits.hpp  What a type may declare about itself as a state, in `state_traits` or in members of its own.
+#include <cairn/language.hpp>
 
 namespace cairn {
 namespace detail {

@@ -135,6 +135,7 @@ class any_stage {
       return type == detail::mark_of<Stage>() ? static_cast<void*>(detail::address_of(stage)) : nullptr;
     }
 
+    /// p and dp, or what stands for none.
     [[nodiscard]] static auto params_in([[maybe_unused]] stage_params const& by) {
       if constexpr (with_params) return by.get<Params, DP>();
       else return detail::by_nothing;
