@@ -88,14 +88,14 @@ class any_stage {
     explicit model_of(From&& from) : stage(std::forward<From>(from)) {}
     stage_value forward(stage_view x, stage_params const& by) override {
       State const& state = x.get<State>();
-      auto const given = params_in(by);
+      auto const given = given_in(by);
       return stage_value::made_by([&]() -> next {
         return detail::stage_forward<reading>(stage, given, 0, state);
       });
     }
     stage_value record(stage_view x, stage_params const& by) override {
       State const& state = x.get<State>();
-      auto const given = params_in(by);
+      auto const given = given_in(by);
       return stage_value::made_by([&]() -> tape {
         return detail::stage_record<reading>(stage, given, 0, state);
       });
@@ -109,7 +109,7 @@ class any_stage {
       if constexpr (read.needs_state) state = detail::address_of(x.get<State>());
       tape& used = in_tape.get<tape>();
       Bar& old = bar.get<Bar>();
-      auto const given = params_in(by);
+      auto const given = given_in(by);
       if constexpr (read.gives_adjoint)
         return stage_value::made_by([&]() -> adjoint {
           return detail::stage_backward<reading>(stage, given, 0, state, used, old);
@@ -135,13 +135,14 @@ class any_stage {
       return type == detail::mark_of<Stage>() ? static_cast<void*>(detail::address_of(stage)) : nullptr;
     }
 
+    mutable Stage stage;
+
+   private:
     /// p and dp, or what stands for none.
-    [[nodiscard]] static auto params_in([[maybe_unused]] stage_params const& by) {
+    [[nodiscard]] static auto given_in([[maybe_unused]] stage_params const& by) {
       if constexpr (with_params) return by.get<Params, DP>();
       else return detail::by_nothing;
     }
-
-    mutable Stage stage;
   };
   /// The form of a stage that takes X; void if its signature does not say.
   template <class Stage, class State, class Bar, class Params, class DP>
