@@ -154,8 +154,10 @@ TEST_CASE("recorded calls leave what plain calls leave, whatever the program doe
         auto const z = torch::log_softmax(l(x), -1);
         tensors row(6, torch::zeros({32}));
         for (int i = 0; i < 3; ++i)
-          for (int j = 0; j < 6; ++j)
-            row[j] = j ? torch::logaddexp(row[j] + z[i][j], row[j - 1] + z[i][j + 6]) : row[j] + z[i][j];
+          for (int j = 0; j < 6; ++j) {
+            auto& now = row[std::size_t(j)];
+            now = j > 0 ? torch::logaddexp(now + z[i][j], row[std::size_t(j - 1)] + z[i][j + 6]) : now + z[i][j];
+          }
         return row[5];
       });
       y.sum().backward();
@@ -197,13 +199,13 @@ TEST_CASE("recorded calls leave what plain calls leave, whatever the program doe
       return torch::tanh(l(h) + 0.3 * h.mm(cache.clone().t()).mm(cache.clone()) + h);
     };
     {
-      auto h = run([&] {
+      auto out = run([&] {
         Tensor h = x;
         for (int i = 0; i < 8; ++i) h = step(h, i);
         return h;
       });
-      all.push_back(torch::autograd::grad({h.sum()}, {x})[0]);
-      all.push_back(h.detach());
+      all.push_back(torch::autograd::grad({out.sum()}, {x})[0]);
+      all.push_back(out.detach());
     }
     run.end_step();
     all.push_back(cache);
@@ -237,13 +239,13 @@ TEST_CASE("recorded calls leave what plain calls leave, whatever the program doe
     auto g = at::detail::createCPUGenerator(5);
     tensors all;
     {
-      auto h = run([&] {
+      auto out = run([&] {
         Tensor h = x;
         for (int i = 0; i < 6; ++i)
           h = torch::tanh(l(h) * torch::rand({64, 32}, g)) + h * torch::empty_like(h).normal_(0, 0.1, g);
         return h;
       });
-      all.push_back(torch::autograd::grad({h.sum()}, {x})[0]);
+      all.push_back(torch::autograd::grad({out.sum()}, {x})[0]);
     }
     run.end_step();
     all.push_back(g.get_state());
@@ -254,7 +256,7 @@ TEST_CASE("recorded calls leave what plain calls leave, whatever the program doe
     tensors all;
     {
       torch::set_default_dtype(caffe2::TypeMeta::Make<double>());
-      auto h = run([&] {
+      auto out = run([&] {
         Tensor h = x;
         for (int i = 0; i < 6; ++i)
           h = torch::tanh(h * torch::full({32}, 0.1).to(at::kFloat) +
@@ -262,7 +264,7 @@ TEST_CASE("recorded calls leave what plain calls leave, whatever the program doe
         return h;
       });
       torch::set_default_dtype(caffe2::TypeMeta::Make<float>());
-      all.push_back(torch::autograd::grad({h.sum()}, {x})[0]);
+      all.push_back(torch::autograd::grad({out.sum()}, {x})[0]);
     }
     run.end_step();
     return all;

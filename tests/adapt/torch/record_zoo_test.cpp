@@ -41,7 +41,7 @@ inline runner const*& nested() {
   return one;
 }
 template <class F>
-program one(F f, nn::Module* m = nullptr, std::vector<std::int64_t> sizes = {128, 32}) {
+program one(F f, std::vector<std::int64_t> sizes = {128, 32}) {
   return [=](runner const& run) {
     auto g = torch::randn(sizes);
     auto x = g.requires_grad_();
@@ -179,11 +179,11 @@ TEST_CASE("recorded calls of all kinds of programs leave what plain calls leave,
                    auto h = x;
                    for (int k = 0; k < 4; ++k) {
                      auto m = torch::empty({32});
-                     for (int i = 0; i < 32; ++i) m.data_ptr<float>()[i] = i % (k + 2);
+                     for (int i = 0; i < 32; ++i) m.data_ptr<float>()[i] = float(i % (k + 2));
                      auto z = torch::zeros({32, 32});
                      auto w = z.accessor<float, 2>();
                      for (int i = 0; i < 32; ++i) w[i][(i + k) % 32] = 1;
-                     std::vector<float> v(32, 0.5f + k);
+                     std::vector<float> v(32, 0.5f + float(k));
                      h = torch::tanh(h.mm(z) * m + torch::tensor(v) + torch::tensor({1.0f, 2.0f}).sum());
                    }
                    return h;
@@ -393,7 +393,7 @@ TEST_CASE("recorded calls of all kinds of programs leave what plain calls leave,
   });
   again += check("two models in two threads", [=](runner const& run) {
     auto work = [&](int s) {
-      auto g = at::detail::createCPUGenerator(s);
+      auto g = at::detail::createCPUGenerator(std::uint64_t(s));
       auto x = torch::randn({128, 32}, g).requires_grad_();
       for (int r = 0; r < 5; ++r) {
         auto y = run([&] {
@@ -510,12 +510,12 @@ TEST_CASE("recorded calls of all kinds of programs leave what plain calls leave,
                    auto h = x;
                    auto b = torch::zeros({32});
                    for (int k = 0; k < 4; ++k) {
-                     auto const inner = [&](Tensor h) {
+                     auto const inner = [&](Tensor in) {
                        {
                          torch::NoGradGuard off;
-                         b.mul_(0.5).add_(h.mean(0));
+                         b.mul_(0.5).add_(in.mean(0));
                        }
-                       return torch::tanh(h.mm(a) + torch::dropout(h, 0.1, true) * b.clone());
+                       return torch::tanh(in.mm(a) + torch::dropout(in, 0.1, true) * b.clone());
                      };
                      h = torch::sin(nested() ? (*nested())([&] { return inner(h); }) : inner(h)) * b.clone();
                    }
