@@ -14,7 +14,8 @@ namespace F = torch::nn::functional;
 
 tensors random_program(runner const& run, unsigned seed) {
   std::mt19937 r(seed);
-  auto const pick = [&](int n) { return int(r() % n); };
+  auto const pick = [&](int n) { return int(r() % unsigned(n)); };
+  auto const one_of = [&](std::vector<Tensor>& all) -> Tensor& { return all[std::size_t(pick(int(all.size())))]; };
   std::vector<Tensor> params;
   for (int k = 0; k < 4; ++k) params.push_back((torch::randn({16, 16}) * 0.3).requires_grad_());
   Tensor buffer = torch::zeros({16}), ring = torch::zeros({4, 16}), mean = torch::zeros({16}),
@@ -28,9 +29,9 @@ tensors random_program(runner const& run, unsigned seed) {
   auto const body = [&](Tensor in, int depth) {
     std::vector<Tensor> live{torch::tanh(in)};  // values of 24 x 16
     for (int k = 0; k < depth; ++k) {
-      auto& a = live[pick(live.size())];
-      Tensor b = live[pick(live.size())], y;
-      auto const& w = params[pick(4)];
+      auto& a = one_of(live);
+      Tensor b = one_of(live), y;
+      auto const& w = one_of(params);
       switch (pick(30)) {
         case 0:
           y = torch::tanh(a.mm(w));
@@ -144,23 +145,23 @@ tensors random_program(runner const& run, unsigned seed) {
           y = torch::autograd::grad({torch::sin(y).sum()}, {y})[0] + b;
           break;
         case 28:
-          y = torch::gelu(a.mm(w).mm(params[pick(4)].t())) * 0.5;
+          y = torch::gelu(a.mm(w).mm(one_of(params).t())) * 0.5;
           break;
         default:
           y = a.std(0, true, true) * b + a.logsumexp(1, true);
           break;
       }
-      if (pick(3) == 0) live[pick(live.size())] = y;
+      if (pick(3) == 0) one_of(live) = y;
       else live.push_back(y);
       if (pick(12) == 0 && live.size() > 1) {
-        auto& v = live[pick(live.size())];
+        auto& v = one_of(live);
         v = v * 1;
         v.mul_(0.7).sub_(0.1);
       }  // of our own
-      if (pick(10) == 0 && live.size() > 3) live.erase(live.begin() + pick(live.size()));
+      if (pick(10) == 0 && live.size() > 3) live.erase(live.begin() + pick(int(live.size())));
     }
     Tensor s = live[0];
-    for (auto const& t : live) s = s + t * (1.0 / live.size());
+    for (auto const& t : live) s = s + t * (1.0 / double(live.size()));
     return s;
   };
   for (int c = 0; c < calls; ++c) {
