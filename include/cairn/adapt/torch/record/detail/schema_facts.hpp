@@ -31,8 +31,8 @@ struct schema_facts {
 
   /// Read once for each operator of a process, and never discarded.
   [[nodiscard]] static schema_facts const& of(c10::OperatorHandle const& op) {
-    static thread_local ska::flat_hash_map<void const*, schema_facts const*> near;
-    auto& place = near[&op.schema()];
+    static thread_local ska::flat_hash_map<void const*, schema_facts const*> of_thread;
+    auto& place = of_thread[&op.schema()];
     if (place == nullptr) place = &in_process(op);
     return *place;
   }
