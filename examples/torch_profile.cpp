@@ -2,7 +2,8 @@
 // Batch analysis of a training step: time, memory and what the memory is made of, for several batch sizes. Each batch
 // is profiled operation by operation; the tables go into a folder, and `cairn profile --draw FOLDER` draws them.
 //   torch_profile [--model resnet152|resnet18|lstm] [--batches 4,8,16] [--image 32] [--limit SIZE] [--out reports]
-// With --limit, the largest batch also runs by a plan within that many bytes beside parameters and their gradients.
+// With --limit, the largest batch also runs within that many bytes beside parameters and their gradients, and a plan
+// for its graph says what that takes at best.
 
 #include <algorithm>
 #include <cstdint>
@@ -21,6 +22,7 @@
 
 #include <torch/torch.h>
 
+#include <cairn/adapt/torch/graph/checkpoint_module.hpp>
 #include <cairn/adapt/torch/memory/byte_meter.hpp>
 #include <cairn/adapt/torch/memory/process_memory.hpp>
 #include <cairn/adapt/torch/profile/step_profiler.hpp>
@@ -126,19 +128,19 @@ void write(std::filesystem::path const& file, std::string const& text) {
 }
 double megabytes(std::int64_t bytes) { return double(bytes) / 1e6; }
 
-/// Runs a step by a plan within the limit. Tells whether it held the limit, but for what autograd itself keeps.
-bool runs_within(cl::StepProfiler const& profiler, cairn::operation_graph const& graph, task const& of,
-                 std::int64_t limit) {
+/// Runs a step within the limit. Tells whether it held the limit, but for what autograd itself keeps.
+bool runs_within(cairn::operation_graph const& graph, task const& of, std::int64_t limit) {
   auto const plan = cairn::graph_planner{graph}.plan(limit);
+  auto const within = cl::checkpoint_module(of.loss, limit);
   std::int64_t gradients = 0, peak = 0;
   for (auto const& p : of.module->parameters()) gradients += std::int64_t(p.nbytes());
   {
     cl::byte_meter const meter;
-    profiler.run_by(plan, of.batch).backward();
+    within(of.batch).backward();
     peak = meter.peak();
   }
   for (auto const& p : of.module->parameters()) p.mutable_grad() = Tensor{};
-  std::printf("within %.2f MB: planned %.2f MB and %.3f times the plain time; counted %.2f MB, %.2f MB of them "
+  std::printf("within %.2f MB: a plan takes %.2f MB and %.3f times the plain time; counted %.2f MB, %.2f MB of them "
               "gradients of parameters at most\n",
               megabytes(limit), megabytes(plan.cost.peak),
               double(plan.cost.makespan) / double(plan.cost.makespan - plan.cost.extra_forward), megabytes(peak),
@@ -178,7 +180,7 @@ bool run(options const& chosen) {
     for (auto& one : tabled.operations) one.states_changed.clear(), one.states_read.clear(), one.copy_bytes = 0;
     holds = holds && cairn::graph_of(cairn::read_stats_csv(chosen.out, prefix)) == tabled;
     if (chosen.limit && batch == chosen.batches.back())
-      holds = runs_within(profiler, graph, of, std::int64_t(chosen.limit->count())) && holds;
+      holds = runs_within(graph, of, std::int64_t(chosen.limit->count())) && holds;
   }
   write(chosen.out / (chosen.model + "_batches.csv"), table);
   std::printf("tables are in %s; cairn profile --draw draws them\n", chosen.out.string().c_str());

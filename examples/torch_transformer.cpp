@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // One backward through a transformer of 24 blocks within a budget of bytes. Attention is written out: matrix products,
-// a softmax, dropout. The children of the torch::nn::Sequential are measured, and the fastest plan that keeps within
-// the limit is run: autograd's gradients have to be the plain call's, bit for bit, and the bytes of tensors have to
-// stay below the limit. What differs from the plain call is marked.
+// a softmax, dropout. The torch::nn::Sequential runs as it is; what the limit does not let it hold, and costs least to
+// make again, is made again in backward: autograd's gradients have to be the plain call's, bit for bit, and the bytes
+// of tensors have to stay below the limit. What differs from the plain call is marked.
 
 #include <cmath>
 #include <cstdint>

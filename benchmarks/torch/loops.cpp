@@ -4,8 +4,8 @@
 //     loops CASE METHOD FILE
 // METHOD is plain, CHECKPOINTSxBLOCK, e.g. 32x32, or for tiny and gpt region: each step in one;
 // region_returned: the same with return_large_blocks; forward_first: plain after a forward run without a graph. Of gpt
-// also within_MB, such as within_100, a Sequential within that limit, and anew_MB: the same, measured in each call. Of
-// tiny the forward run is timed. Questions and answers are those of benchmarks/peers/peer.hpp.
+// also within_MB, such as within_100, a Sequential within that limit. Of tiny the forward run is timed. Questions and
+// answers are those of benchmarks/peers/peer.hpp.
 #include <sys/resource.h>
 #include <chrono>
 #include <cstdint>
@@ -170,16 +170,13 @@ std::function<state(problem const&)> loop_of(std::string const& method) {
       for (std::int64_t i = 0; i < p.steps; ++i) std::get<0>(s) = p.in_region(std::get<0>(s), i);
       return s;
     };
-  for (bool const anew : {false, true})
-    if (long long limit = 0; std::sscanf(method.c_str(), anew ? "anew_%lld" : "within_%lld", &limit) == 1)
-      return [=, plans = std::make_shared<cl::SequentialPlans>(),
-              net = torch::nn::Sequential{nullptr}](problem const& p) mutable {
-        if (net.is_empty()) net = p.as_sequential();
-        if (anew) plans->clear();
-        auto const options =
-            cl::CheckpointedSequentialOptions().memory_limit(cairn::byte_size(limit * 1'000'000)).plans(plans);
-        return state{cl::checkpoint_sequential(net, 0, std::get<0>(p.start), options), std::get<1>(p.start)};
-      };
+  if (long long limit = 0; std::sscanf(method.c_str(), "within_%lld", &limit) == 1)
+    return [limit, net = cl::CheckpointedSequential{nullptr}](problem const& p) mutable {
+      if (net.is_empty())
+        net = cl::CheckpointedSequential(
+            p.as_sequential(), cl::CheckpointedSequentialOptions().memory_limit(cairn::byte_size(limit * 1'000'000)));
+      return state{net->forward(std::get<0>(p.start)), std::get<1>(p.start)};
+    };
   long long checkpoints = 0, block = 0;
   if (std::sscanf(method.c_str(), "%lldx%lld", &checkpoints, &block) != 2)
     throw std::runtime_error{"no such method: " + method};

@@ -72,10 +72,7 @@ Tensor in_regions(Net net, Tensor const& x, std::size_t checkpointed, std::size_
       for (auto& block : part) z = block->forward(z);
       return z;
     };
-    std::vector<Tensor> buffers;
-    for (auto const& block : part)
-      for (Tensor const& buffer : block->buffers()) buffers.push_back(buffer);
-    y = first < checkpointed ? cl::checkpoint(run, y, cl::CheckpointOptions().buffers(buffers)) : run(y);
+    y = first < checkpointed ? cl::checkpoint(run, y) : run(y);
     first = last;
   }
   return net->after_blocks(y);

@@ -3,7 +3,7 @@
 // without a limit and within parts of its bytes. Plain and recorded runs in turn; medians of differences and of ratios.
 //     g++ -std=c++20 -O2 -Iinclude -Itests -I/usr/include/torch/csrc/api/include benchmarks/torch/record_cost.cpp
 //         -ltorch -ltorch_cpu -lc10 -o record_cost
-#include "adapt/torch/models/captured_models.hpp"
+#include "adapt/torch/models/whole_models.hpp"
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -79,14 +79,14 @@ void operators() {
 
 void steps() {
   torch::manual_seed(1);
-  captured_models::LanguageModel net(100, 64, 4, 64, 12, 0.1);
+  whole_models::LanguageModel net(100, 64, 4, 64, 12, 0.1);
   auto const tokens = torch::randint(100, {4, 64}, torch::kLong);
   auto const step = [&](auto const& call) {
     net->zero_grad();
     return seconds_of([&] { call(tokens).pow(2).mean().backward(); });
   };
   auto const plain = [&](Tensor const& t) { return net->forward(t); };
-  std::vector<cl::CheckpointedModule<captured_models::LanguageModel>> ways{
+  std::vector<cl::CheckpointedModule<whole_models::LanguageModel>> ways{
       cl::checkpoint_module(net, std::int64_t{1} << 40)};
   (void)step(plain);
   (void)step(ways[0]);

@@ -5,23 +5,18 @@
 #include <cairn/language.hpp>  // first: an older language gets its message
 
 // The functions come first, so that the include chain in the error of a wrong call is as short as possible.
-#include <cairn/adapt/torch/checkpoint/keep.hpp>
+#include <cairn/adapt/torch/record/keep.hpp>
 #include <cairn/adapt/torch/loop/loop.hpp>
 #include <cairn/adapt/torch/loop/loop_estimate.hpp>
-#include <cairn/adapt/torch/checkpoint/region.hpp>
+#include <cairn/adapt/torch/record/region.hpp>
 #include <cairn/adapt/torch/loop/scan.hpp>
 #include <cairn/adapt/torch/loop/scan_estimate.hpp>
 #include <cairn/adapt/torch/loop/while.hpp>
 
 #include <cairn/adapt/torch/checkpoint/checkpoint_group.hpp>
-#include <cairn/adapt/torch/checkpoint/checkpoint_guards.hpp>
 #include <cairn/adapt/torch/checkpoint/checkpoint_policy.hpp>
-#include <cairn/adapt/torch/checkpoint/checkpointed_sequential.hpp>
 #include <cairn/adapt/torch/checkpoint/save_on_cpu.hpp>
 #include <cairn/adapt/torch/checkpoint/saved_tensors_hooks.hpp>
-#include <cairn/adapt/torch/checkpoint/sequential.hpp>
-#include <cairn/adapt/torch/checkpoint/sequential_forms.hpp>
-#include <cairn/adapt/torch/checkpoint/sequential_plans.hpp>
 #include <cairn/adapt/torch/loop/checkpointed_cell.hpp>
 #include <cairn/adapt/torch/loop/checkpointed_rnn.hpp>
 #include <cairn/adapt/torch/loop/loop_options.hpp>
@@ -36,6 +31,9 @@
 #include <cairn/adapt/torch/memory/memory_limit.hpp>
 #include <cairn/adapt/torch/memory/process_memory.hpp>
 #include <cairn/adapt/torch/memory/resident_memory.hpp>
+#include <cairn/adapt/torch/record/checkpointed_sequential.hpp>
+#include <cairn/adapt/torch/record/sequential.hpp>
+#include <cairn/adapt/torch/record/sequential_forms.hpp>
 #include <cairn/adapt/torch/state/determinism.hpp>
 #include <cairn/adapt/torch/state/recompute_mismatch.hpp>
 #include <cairn/adapt/torch/state/rng.hpp>

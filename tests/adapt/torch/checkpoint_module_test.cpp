@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "../../../benchmarks/torch/allocation_log.hpp"
-#include "adapt/torch/models/captured_models.hpp"
+#include "adapt/torch/models/whole_models.hpp"
 #include "support/torch.hpp"
 #include <algorithm>
 #include <cstdint>
@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 #include <cairn/adapt/torch/checkpoint/checkpoint_policy.hpp>
-#include <cairn/adapt/torch/checkpoint/region.hpp>
-#include <cairn/adapt/torch/checkpoint/sequential.hpp>
+#include <cairn/adapt/torch/record/region.hpp>
+#include <cairn/adapt/torch/record/sequential.hpp>
 #include <cairn/adapt/torch/graph/checkpoint_module.hpp>
 #include <cairn/adapt/torch/loop/loop.hpp>
 #include <cairn/adapt/torch/memory/byte_meter.hpp>
@@ -25,7 +25,7 @@ using support::same_bits;
 using support::seeded;
 using support::take_grads;
 using tensors = std::vector<Tensor>;
-namespace models = captured_models;
+namespace models = whole_models;
 namespace nn = torch::nn;
 
 /// One training step: the result, gradients of parameters and inputs, buffers and random numbers afterwards.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/torch.hpp"
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <stdexcept>
@@ -53,7 +54,7 @@ TEST_CASE("an HCModule has the gradients of its model for every block size", "[t
   auto const x = torch::randn({4, 8});
   auto const plain = grads(*net, [&] { return net->forward(x); });
   for (int size = 0; size <= count + 1; ++size) {
-    HCModule model(net, HCConfig().block_size(size).determinism(cl::Check::Bits));
+    HCModule model(net, HCConfig().block_size(size).verify(true));
     CHECK(same_bits(plain, grads(*model, [&] { return model->forward(x); })));
     auto const& meta = model->executor().checkpoint_plan().meta();
     auto const wanted = size > 0 ? size : int(std::ceil(std::sqrt(double(count))));
@@ -230,21 +231,24 @@ TEST_CASE("an HCModule takes a model of several inputs, by blocks and within a l
   HCModule blocks(nn::AnyModule(net), HCConfig().block_size(6));
   CHECK(metered(plain, [&] { return blocks->call<both>(x, y); }) < most * 3 / 4);
   CHECK(blocks->executor().checkpoint_plan().meta().largest == 6);
-  auto const peak = blocks->executor().report().predicted_peak;
-  HCModule limited(nn::AnyModule(net), HCConfig().memory_limit(cairn::byte_size{peak}));
-  auto const of_limit = metered(plain, [&] { return limited->call<both>(x, y); });
-  CHECK(of_limit < most * 3 / 4);
-  CHECK(limited->executor().report().predicted_peak <= peak);
-  CHECK(limited->executor().report().plan.cost.makespan > 0);
+  CHECK(blocks->executor().report().again > 0);
+  CHECK(blocks->executor().report().limit == 0);
+  auto const limit = blocks->executor().report().peak;
+  HCModule limited(nn::AnyModule(net), HCConfig().memory_limit(cairn::byte_size{limit}).strict(true));
+  CHECK(metered(plain, [&] { return limited->call<both>(x, y); }) < most * 3 / 4);
+  CHECK(limited->executor().report().limit == limit);
+  CHECK(limited->executor().report().peak <= limit);
+  CHECK(limited->executor().report().calls == 2);
   CHECK(support::message_of([&] {
           (void)limited->executor().checkpoint_plan();
         }).find("the model runs within a limit, and not by blocks") != std::string::npos);
   net->layers->push_back(nn::Linear(64, 64));
-  (void)blocks->call<both>(x, y);
+  auto const longer = train([&] { return net->forward(x, y); });
+  CHECK(same_bits(longer, train([&] { return blocks->call<both>(x, y); })));
   CHECK(blocks->executor().plans_made() == 2);
 }
 
-TEST_CASE("an HCModule of operations tells its callbacks, asks a planner, and says why it cannot plan",
+TEST_CASE("an HCModule of operators tells its callbacks each block in order, and an exception ends the pass",
           "[torch][hc_module]") {
   seeded const seed{5};
   Toy toy;
@@ -263,32 +267,134 @@ TEST_CASE("an HCModule of operations tells its callbacks, asks a planner, and sa
   mine->backward(loss, callbacks);
   CHECK(same_bits(plain, take_grads(toy->parameters())));
   REQUIRE(seen == 3);
-  CHECK(events == "b2 b1 b0 ");  // all that passes between operations is kept
-  events.clear();
+  CHECK(events == "b2 b1 b0 ");  // all that passes between operators is kept
   TwoWays net(6);
-  HCModule deep(nn::AnyModule(net), HCConfig().block_size(5));
   auto const y = torch::randn({4, 64});
-  deep->backward(std::get<0>(deep->call<std::tuple<Tensor, Tensor>>(y, y)).sum(), callbacks);
-  auto const& blocks = deep->executor().checkpoint_plan();
-  std::string expected;
-  for (auto j = blocks.size(); j-- > 0;) {
-    auto const first = std::to_string(blocks[j].first) + ' ';
-    expected += (j + 1 < blocks.size() ? 'f' + first : std::string{}) + 'b' + first;
+  using both = std::tuple<Tensor, Tensor>;
+  std::get<0>(net->forward(y, y)).sum().backward();
+  auto const wanted = take_grads(net->parameters());
+  HCModule deep(nn::AnyModule(net), HCConfig().block_size(5));
+  for (int call = 0; call < 2; ++call) {
+    events.clear();
+    deep->backward(std::get<0>(deep->call<both>(y, y)).sum(), callbacks);
+    auto const& blocks = deep->executor().checkpoint_plan();
+    std::string expected;
+    for (auto j = blocks.size(); j-- > 0;) {
+      auto const first = std::to_string(blocks[j].first) + ' ';
+      expected += (j + 1 < blocks.size() ? 'f' + first : std::string{}) + 'b' + first;
+    }
+    CHECK(events == expected);
+    CHECK(same_bits(take_grads(net->parameters()), wanted));
   }
-  CHECK(events == expected);
-  struct asking : nn::Module {
-    Tensor forward(Tensor const& in) { return in.sum().item<float>() > 1e9f ? in : in.sin(); }
+  events.clear();
+  auto const kept = std::get<0>(deep->call<both>(y, y)).sum();
+  kept.backward({}, true);
+  CHECK(events.empty());
+  take_grads(net->parameters());
+  deep->backward(kept, callbacks);  // a second pass finds all that the first one made
+  CHECK(same_bits(take_grads(net->parameters()), wanted));
+  CHECK(std::count(events.begin(), events.end(), 'f') == 0);
+  CHECK(std::count(events.begin(), events.end(), 'b') == deep->executor().checkpoint_plan().size());
+  auto const failing = std::get<0>(deep->call<both>(y, y)).sum();
+  CHECK_THROWS_AS(deep->backward(failing, {.run_forward = [](auto, auto) { throw std::length_error{"mine"}; },
+                                           .run_backward = {}}),
+                  std::length_error);
+  take_grads(net->parameters());
+  deep->backward(std::get<0>(deep->call<both>(y, y)).sum());
+  CHECK(same_bits(take_grads(net->parameters()), wanted));
+}
+
+/// Takes another way by a value, counts its calls, and draws.
+struct AskingImpl : nn::Module {
+  int calls = 0;
+  Tensor w = register_parameter("w", torch::randn({8, 8}) / 3), mean = register_buffer("mean", torch::zeros({8}));
+  Tensor forward(Tensor x) {
+    ++calls;
+    int const rounds = x.sum().item<float>() > 0 ? 9 : 6;
+    for (int k = 0; k < rounds; ++k) x = torch::dropout(torch::tanh(x.mm(w)), 0.2, true);
+    torch::NoGradGuard const off;
+    mean.mul_(0.9).add_(x.mean(0), 0.1);
+    return x;
+  }
+};
+TORCH_MODULE(Asking);
+
+TEST_CASE("an HCModule runs its model once a call, whatever it does, and plans each kind of call once",
+          "[torch][hc_module]") {
+  Asking net;
+  auto const up = torch::ones({4, 8}), down = -up;
+  auto const step = [&](Tensor const& x, auto const& call) {
+    torch::NoGradGuard const off;
+    net->mean.zero_();
+    torch::manual_seed(1);
+    torch::AutoGradMode const on{true};
+    call(x).sum().backward();
+    auto found = take_grads(net->parameters());
+    found.push_back(net->mean.clone());
+    found.push_back(torch::rand({1}));
+    return found;
   };
-  std::string notice;
-  HCModule plainly(nn::AnyModule(std::make_shared<asking>()),
-                   HCConfig().notice([&](char const* text) { notice = text; }));
-  auto const z = torch::randn({4, 8}).requires_grad_();
-  CHECK(same_bits(plainly->forward(z), z.sin()));
-  CHECK(notice.find("the model cannot be captured, so it runs without checkpoints: ") == 0);
-  CHECK(notice == plainly->executor().notice());
-  CHECK(plainly->executor().checkpoint_plan().meta().num_blocks == 0);
-  HCModule strict(nn::AnyModule(std::make_shared<asking>()), HCConfig().memory_limit("1MiB").strict(true));
-  CHECK_THROWS_AS(strict->forward(z), cairn::invalid_call);
+  std::vector<std::string> told;
+  HCModule model(nn::AnyModule(net), HCConfig()
+                                         .block_size(4)
+                                         .verify(true)
+                                         .notice([&](char const* text) { told.emplace_back(text); }));
+  for (auto const& x : {up, down, up, down, up}) {
+    auto const plain = step(x, [&](Tensor const& in) { return net->forward(in); });
+    net->calls = 0;
+    CHECK(same_bits(plain, step(x, [&](Tensor const& in) { return model->forward(in); })));
+    CHECK(net->calls == 1);
+  }
+  CHECK(model->executor().plans_made() == 2);
+  CHECK(told.empty());
+  CHECK(model->executor().report().again > 0);
+
+  auto const state = at::detail::getDefaultCPUGenerator().get_state();
+  auto const mean = net->mean.clone();
+  auto const version = net->mean._version();
+  net->calls = 0;
+  CHECK(model->configure_executor(up).plans_made() == 3);
+  CHECK(net->calls == 1);
+  CHECK(same_bits(mean, net->mean));
+  CHECK(net->mean._version() == version);
+  CHECK(same_bits(at::detail::getDefaultCPUGenerator().get_state(), state));
+  (void)model->forward(up);
+  CHECK(model->executor().plans_made() == 3);
+}
+
+/// Each layer keeps what it makes for its adjoint.
+struct RowImpl : nn::Module {
+  Tensor w = register_parameter("w", torch::randn({64, 64}) / 8);
+  int count;
+  explicit RowImpl(int layers) : count{layers} {}
+  Tensor forward(Tensor x) {
+    for (int k = 0; k < count; ++k) x = torch::tanh(x.mm(w)) * 0.5 + torch::sin(x);
+    return x;
+  }
+};
+TORCH_MODULE(Row);
+
+TEST_CASE("blocks of operators take about the bytes that their plan predicts", "[torch][hc_module]") {
+  seeded const seed{7};
+  Row net(16);
+  auto const x = torch::randn({256, 64});
+  auto const peak = [&](auto const& call) {
+    take_grads(net->parameters());
+    cl::byte_meter const meter;
+    call(x).sum().backward();
+    return meter.peak();
+  };
+  auto const plain = peak([&](Tensor const& in) { return net->forward(in); });
+  for (int const size : {0, 5, 20}) {
+    HCModule model(nn::AnyModule(net), HCConfig().block_size(size));
+    (void)model->configure_executor(x);
+    auto const predicted = *model->executor().checkpoint_plan().meta().peak_bytes;
+    auto const found = peak([&](Tensor const& in) { return model->forward(in); });
+    CAPTURE(size, predicted, found, plain);
+    CHECK(found < plain * 2 / 3);
+    CHECK(double(found) < double(predicted) * 1.25);
+    CHECK(double(predicted) < double(found) * 1.25);
+  }
 }
 
 TEST_CASE("an HCModule of a Sequential keeps within its limit, or that of the process", "[torch][hc_module]") {
@@ -299,15 +405,22 @@ TEST_CASE("an HCModule of a Sequential keeps within its limit, or that of the pr
   auto net = layers(9);
   auto const x = torch::randn({64, 8});
   auto const plain = grads(*net, [&] { return net->forward(x); });
-  HCModule limited(net, HCConfig().memory_limit("1MB")), of_process(net), blocks(net, HCConfig().block_size(2));
+  HCModule limited(net, HCConfig().memory_limit("1MB")), of_process(net), blocks(net, HCConfig().block_size(2)),
+      strict(net, HCConfig().strict(true));
   cl::set_memory_limit("2MB");
   for (auto model : {limited, of_process, blocks})
     CHECK(same_bits(plain, grads(*net, [&] { return model->forward(x); })));
-  CHECK(limited->executor().report().plan.budget == 1'000'000);
-  CHECK(of_process->executor().report().plan.budget == 2'000'000);
+  CHECK(limited->executor().report().limit == 1'000'000);
+  CHECK(of_process->executor().report().limit == 2'000'000);
+  CHECK(of_process->executor().report().peak > 0);
   CHECK(blocks->executor().checkpoint_plan().meta().largest == 2);
+  auto const saves = cl::save_operators({"aten::addmm"});
+  HCModule held(net, HCConfig().policy(saves)), both(net, HCConfig().policy(saves).memory_limit("1MB"));
+  CHECK(same_bits(plain, grads(*net, [&] { return held->forward(x); })));
+  CHECK(held->executor().report().limit == 0);  // by blocks, as with a block size
+  CHECK_THROWS_AS(both->forward(x), cairn::invalid_plan);
   cl::set_memory_limit(1);
-  CHECK_THROWS_AS(of_process->forward(x), cairn::infeasible_budget);
+  CHECK_THROWS_AS(strict->forward(x), cairn::infeasible_budget);
 }
 
 }  // namespace hc_module_tests

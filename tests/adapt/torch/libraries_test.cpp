@@ -2,7 +2,6 @@
 // Two libraries with hidden visibility and regions of their own, loaded into one program without a name in common.
 #include "support/torch.hpp"
 #include "support/two_threads.hpp"
-#include <barrier>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -12,12 +11,11 @@
 #endif
 #include <cairn/adapt/torch/memory/byte_meter.hpp>
 #include <cairn/adapt/torch/checkpoint/checkpoint_policy.hpp>
-#include <cairn/adapt/torch/checkpoint/region.hpp>
+#include <cairn/adapt/torch/record/region.hpp>
 
 namespace libraries_tests {
 using at::Tensor;
 using cl::checkpoint;
-using Catch::Matchers::ContainsSubstring;
 using support::same_bits;
 using support::take_grads;
 using function = std::function<Tensor(Tensor const&)>;
@@ -85,16 +83,18 @@ TEST_CASE("two libraries with hidden visibility share the hooks of one engine, n
     int outer_runs = 0, inner_runs = 0;
     outer(x, same, outer_runs).sum().backward();
     CHECK(same_bits(take_grads({x}), expected));
-    CHECK(outer_runs == 2);
+    CHECK(outer_runs == 1);
     outer_runs = 0;
     auto const nested = [&](Tensor const& a) { return inner(inner(a, same, inner_runs), same, inner_runs); };
     cl::byte_meter const meter;
     auto const y = outer(x, nested, outer_runs);
-    CHECK(meter.allocated() < 2 * std::int64_t(x.nbytes()));  // the result, the state of the generator and no tape
+    // The result; where the libraries differ, one region does not see into the other, and holds its results.
+    CHECK(meter.allocated() < (&outer == &inner ? 2 : 5) * std::int64_t(x.nbytes()));
     y.sum().backward();
     CHECK(same_bits(take_grads({x}), expected_nested));
-    CHECK(outer_runs == 2);
-    CHECK(inner_runs >= 4);
+    CHECK(outer_runs == 1);
+    CHECK(inner_runs == 2);
+    inner_runs = 0;
   };
   check(one, two);
   check(two, one);
@@ -105,7 +105,7 @@ TEST_CASE("two libraries with hidden visibility share the hooks of one engine, n
   auto const outside = [&](Tensor const& a) { return plain(a, [&](Tensor const& b) { return one(b, same, runs); }); };
   checkpoint(outside, x).sum().backward();
   auto const third = take_grads({x});
-  CHECK(runs >= 2);
+  CHECK(runs == 1);
   plain(x, [&](Tensor const& b) { return plain(b, same); }).sum().backward();
   CHECK(same_bits(third, take_grads({x})));
   two(x, [&](Tensor const& a) { return checkpoint(same, a); }, runs).sum().backward();
@@ -113,31 +113,23 @@ TEST_CASE("two libraries with hidden visibility share the hooks of one engine, n
 #endif
 }
 
-TEST_CASE("regions of two libraries that draw random numbers in two threads at once are refused",
+TEST_CASE("regions of two libraries that draw random numbers in two threads at once have their own",
           "[torch][region][rng][threads][libraries]") {
 #ifndef CAIRN_REGION_LIBRARIES
   CAIRN_SKIP("no shared libraries were built beside this program");
 #else
   library const libraries[]{library{"one"}, library{"two"}};
-  auto const x = torch::ones({64}, torch::requires_grad());
-  std::barrier<> meet{2};
-  auto const words = support::said_in_two_threads<cairn::invalid_call>(
-      [&](int k) { (void)libraries[k].masked(x, [&] { meet.arrive_and_wait(); }); });
-  for (auto const& one : words) CHECK_THAT(one, ContainsSubstring(support::drawn_at_once));
   support::meetings const met{100, [&](int k) {
                                 auto const mine = torch::ones({64}, torch::requires_grad());
                                 auto const y = libraries[k].masked(mine, [] {});
                                 y.sum().backward();
                                 return same_bits(mine.grad(), y);
                               }};
-  CAPTURE(met.right.load(), met.refused.load());
-  CHECK(met.wrong == 0);
-  CHECK(met.right + met.refused == 200);
+  CHECK(met.right == 200);
 #endif
 }
 
-TEST_CASE("where one library of a program has policies, another one is refused, and its regions without one go on",
-          "[torch][region][policy][libraries]") {
+TEST_CASE("all libraries of a program may have policies", "[torch][region][policy][libraries]") {
 #ifndef CAIRN_REGION_LIBRARIES
   CAIRN_SKIP("no shared libraries were built beside this program");
 #else
@@ -148,19 +140,14 @@ TEST_CASE("where one library of a program has policies, another one is refused, 
   auto const expected = take_grads({x});
   auto const all = [](std::string_view) { return cl::CheckpointPolicy::PreferSave; };
   auto const here = [&] { return checkpoint(f, x, cl::CheckpointOptions().policy(all)); };
-  here().sum().backward();  // from now on this program is the one
-  CHECK(same_bits(take_grads({x}), expected));
-  for (auto const& other : {std::cref(one), std::cref(two)}) {
-    auto const said = support::message_of([&] { (void)other.get().under_policy(x); });
-    CHECK_THAT(said, ContainsSubstring("another library of this program intercepts operators already"));
-    CHECK_THAT(said, ContainsSubstring("let one library run the regions with a policy"));
-    int runs = 0;
-    other.get()(x, f, runs).sum().backward();
-    CHECK(runs == 2);
-    (void)take_grads({x});
+  for (int round = 0; round < 2; ++round) {
+    here().sum().backward();
+    CHECK(same_bits(take_grads({x}), expected));
+    for (auto const& other : {std::cref(one), std::cref(two)}) {
+      other.get().under_policy(x).sum().backward();
+      CHECK(same_bits(take_grads({x}), expected));
+    }
   }
-  here().sum().backward();
-  CHECK(same_bits(take_grads({x}), expected));
 #endif
 }
 

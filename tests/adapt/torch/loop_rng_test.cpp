@@ -144,4 +144,50 @@ TEST_CASE("loops of two threads that draw random numbers at once are refused", "
   CHECK(has_its_masks([](auto) {}, options));
 }
 
+TEST_CASE("steps draw the same numbers again from generators of the program's own", "[torch][rng]") {
+  support::seeded const seed{4};
+  auto const x = torch::rand({16}).requires_grad_();
+  auto const start = at::detail::createCPUGenerator(7).get_state();
+  auto const late = GENERATE(0, 1, 2);  // the first step that draws
+  auto own = at::detail::createCPUGenerator(7);
+  auto const step = [&own, late](Tensor const& s, cairn::step_index i) {
+    if (i < late) return s.sin();
+    auto const mask = torch::empty_like(s).bernoulli_(0.5, own);
+    return (s * mask + torch::empty_like(s).uniform_(0, 1, own)).tanh();
+  };
+  for (cairn::step_index const n : {1, 2, 3, 12, 25}) {
+    own.set_state(start);
+    auto plain = x * 1;
+    for (cairn::step_index i = 0; i < n; ++i) plain = step(plain, i);
+    auto const after = own.get_state();
+    auto const wanted = torch::autograd::grad({plain.sum()}, {x})[0];
+    for (auto const& options : {LoopOptions().checkpoints(1), LoopOptions().checkpoints(3).block_size(2), LoopOptions(),
+                                LoopOptions().capture(cl::Capture::EveryStep), LoopOptions().memory_limit("60kB")}) {
+      own.set_state(start);
+      auto const y = cl::checkpointed_loop(step, x * 1, n, options);
+      CHECK(same_bits(own.get_state(), after));
+      CHECK(same_bits(y, plain));
+      CHECK(same_bits(torch::autograd::grad({y.sum()}, {x})[0], wanted));
+      CHECK(same_bits(own.get_state(), after));
+    }
+  }
+}
+
+TEST_CASE("a generator of the program's own that steps may have used unseen is refused", "[torch][rng]") {
+  auto own = at::detail::createCPUGenerator(7);
+  auto const start = own.get_state();
+  auto const x = torch::ones({16}).requires_grad_();
+  auto const step = [&own](Tensor const& s, cairn::step_index i) {
+    return i < 6 ? s.sin() : s * torch::empty_like(s).uniform_(0, 1, own);
+  };
+  CHECK_THAT(support::message_of([&] { (void)cl::checkpointed_loop(step, x, 12, LoopOptions().checkpoints(2)); }),
+             ContainsSubstring("a generator of its own, and it is not known whether earlier steps did"));
+  own.set_state(start);
+  auto const y = cl::checkpointed_loop(step, x, 12, LoopOptions().checkpoints(2).capture(cl::Capture::EveryStep));
+  own.set_state(start);
+  auto plain = x * 1;
+  for (int i = 0; i < 12; ++i) plain = step(plain, i);
+  CHECK(same_bits(torch::autograd::grad({y.sum()}, {x})[0], torch::autograd::grad({plain.sum()}, {x})[0]));
+}
+
 }  // namespace loop_rng_tests

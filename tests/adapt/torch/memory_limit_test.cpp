@@ -31,8 +31,9 @@ TEST_CASE("Sequentials and loops keep within the limit of the process where they
   auto const in_loop = grad(cl::checkpointed_loop(step, x, 50, cl::LoopOptions().checkpoints(50)));
   {
     limited const now{1};
-    CHECK_THROWS_AS(cl::checkpoint_sequential(net, 0, x), cairn::infeasible_budget);
-    CHECK_THROWS_AS(cl::CheckpointedSequential(net)->forward(x), cairn::infeasible_budget);
+    auto const strict = cl::CheckpointedSequentialOptions().strict(true);
+    CHECK_THROWS_AS(cl::checkpoint_sequential(net, 0, x, strict), cairn::infeasible_budget);
+    CHECK_THROWS_AS(cl::CheckpointedSequential(net, strict)->forward(x), cairn::infeasible_budget);
     CHECK_THROWS_AS(cl::checkpointed_loop(step, x, 50, cl::LoopOptions()), cairn::infeasible_budget);
     CHECK_THROWS_AS(cl::CheckpointedLSTM(nn::LSTMOptions(32, 4))->forward(x.view({8, 8, 32})),
                     cairn::infeasible_budget);

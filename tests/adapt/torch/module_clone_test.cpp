@@ -9,7 +9,7 @@
 #include <vector>
 #include <cairn/adapt/torch/loop/checkpointed_cell.hpp>
 #include <cairn/adapt/torch/loop/checkpointed_rnn.hpp>
-#include <cairn/adapt/torch/checkpoint/checkpointed_sequential.hpp>
+#include <cairn/adapt/torch/record/checkpointed_sequential.hpp>
 #include <cairn/adapt/torch/compat/hc_module.hpp>
 
 namespace module_clone_tests {

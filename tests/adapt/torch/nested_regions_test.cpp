@@ -11,13 +11,14 @@
 #include <utility>
 #include <vector>
 #include <cairn/adapt/torch/compat/memory_hook.hpp>
-#include <cairn/adapt/torch/checkpoint/region.hpp>
+#include <cairn/adapt/torch/graph/checkpoint_module.hpp>
+#include <cairn/adapt/torch/memory/byte_meter.hpp>
+#include <cairn/adapt/torch/record/region.hpp>
 
 namespace nested_regions_tests {
 
 using at::Tensor;
 using cl::checkpoint;
-using cl::CheckpointOptions;
 using support::same_bits;
 using support::seeded;
 using support::take_grads;
@@ -33,10 +34,8 @@ function gradient_of(function f) {
 function sum_of(function f) {
   return [f = std::move(f)](Tensor const& x) { return f(x).sum(); };
 }
-function region_of(function f, bool early_stop) {
-  return [f = std::move(f), early_stop](Tensor const& x) {
-    return checkpoint(f, x, CheckpointOptions().early_stop(early_stop));
-  };
+function region_of(function f) {
+  return [f = std::move(f)](Tensor const& x) { return checkpoint(f, x); };
 }
 
 /// How many nodes of the graph of f(x) live on when its result and x are gone.
@@ -62,8 +61,7 @@ std::size_t nodes_left(function const& f, at::IntArrayRef sizes) {
 TEST_CASE("derivatives up to the third are the plain ones wherever regions stand in them, and their graphs end",
           "[torch][checkpoint]") {
   seeded const seed{1};
-  bool const early_stop = GENERATE(true, false);
-  auto const c = [&](function f) { return region_of(std::move(f), early_stop); };
+  auto const c = [&](function f) { return region_of(std::move(f)); };
   auto const d = [](function f) { return gradient_of(std::move(f)); };
   function const f = [](Tensor const& x) { return x.sin().exp().sin(); };
   function const g = [](Tensor const& x) {  // it differentiates two values inside, and needs neither
@@ -91,8 +89,7 @@ TEST_CASE("derivatives up to the third are the plain ones wherever regions stand
 
 TEST_CASE("two regions in a region have the plain second derivative, and their graphs end", "[torch][checkpoint]") {
   seeded const seed{2};
-  bool const early_stop = GENERATE(true, false);
-  auto const c = [&](function f) { return region_of(std::move(f), early_stop); };
+  auto const c = [&](function f) { return region_of(std::move(f)); };
   auto const d = [](function f) { return gradient_of(sum_of(std::move(f))); };
   function const f = [](Tensor const& x) { return x.sin().exp().sin(); };
   function const g = [](Tensor const& x) { return x.cos().sin().exp(); };
@@ -108,20 +105,19 @@ TEST_CASE("two regions in a region have the plain second derivative, and their g
 }
 
 TEST_CASE("a number and a function may be captured, and stand beside the result", "[torch][checkpoint]") {
-  bool const early_stop = GENERATE(true, false);
   auto const a = torch::full({}, 2.0).requires_grad_(true), b = torch::full({}, 3.0).requires_grad_(true);
   int const k = 3;
   function const inside = [](Tensor const& x) { return x.sin(); };
   auto const f = [=](Tensor const& x, Tensor const& y) {
     return std::tuple{inside(k * x * y.exp()), 1, std::string{"text"}};
   };
-  auto const again = std::get<0>(checkpoint(f, std::tuple{a, b}, CheckpointOptions().early_stop(early_stop)));
+  auto const again = std::get<0>(checkpoint(f, std::tuple{a, b}));
   auto const actual = torch::autograd::grad({again}, {a, b});
   CHECK(same_bits(torch::autograd::grad({std::get<0>(f(a, b))}, {a, b}), actual));
 }
 
 TEST_CASE("an argument that is left out and one that is given have the plain gradients", "[torch][checkpoint]") {
-  bool const early_stop = GENERATE(true, false), given = GENERATE(true, false);
+  bool const given = GENERATE(true, false);
   auto const a = torch::full({}, 2.0).requires_grad_(true), b = torch::full({}, 3.0).requires_grad_(true);
   auto const f = [](Tensor const& x, Tensor const& factor) {
     auto const y = x.sin().exp();
@@ -130,7 +126,7 @@ TEST_CASE("an argument that is left out and one that is given have the plain gra
   auto const factor = given ? b : Tensor{};
   std::vector<Tensor> const wanted = given ? std::vector<Tensor>{a, b} : std::vector<Tensor>{a};
   auto const actual =
-      torch::autograd::grad({checkpoint(f, std::tuple{a, factor}, CheckpointOptions().early_stop(early_stop))}, wanted);
+      torch::autograd::grad({checkpoint(f, std::tuple{a, factor})}, wanted);
   CHECK(same_bits(torch::autograd::grad({f(a, factor)}, wanted), actual));
 }
 
@@ -146,11 +142,10 @@ struct counting_hook final : torch::autograd::FunctionPostHook {
 };
 
 TEST_CASE("backward runs on the graph of the first run, where hooks of its nodes are called", "[torch][checkpoint]") {
-  bool const early_stop = GENERATE(true, false);
   int called = 0;
   auto const a = torch::full({}, 1.0).requires_grad_(true);
   auto const y =
-      checkpoint([](Tensor const& x) { return x.sin().cos().sin(); }, a, CheckpointOptions().early_stop(early_stop));
+      checkpoint([](Tensor const& x) { return x.sin().cos().sin(); }, a);
   y.grad_fn()->next_edge(0).function->add_post_hook(std::make_unique<counting_hook>([&] { ++called; }));
   y.backward();
   CHECK(called == 1);
@@ -158,14 +153,13 @@ TEST_CASE("backward runs on the graph of the first run, where hooks of its nodes
 
 TEST_CASE("a hook in the backward pass of a region may run a backward pass through the same region",
           "[torch][checkpoint]") {
-  bool const early_stop = GENERATE(true, false);
   auto const a = torch::full({}, 1.0).requires_grad_(true);
   auto const run = [&](bool plain) {
     auto const f = [](Tensor const& x) {
       auto const y = x.sin().cos();
       return std::pair{y, y.sin()};
     };
-    auto const [part, whole] = plain ? f(a) : checkpoint(f, a, CheckpointOptions().early_stop(early_stop));
+    auto const [part, whole] = plain ? f(a) : checkpoint(f, a);
     whole.grad_fn()->add_post_hook(std::make_unique<counting_hook>([inner = part] { inner.backward({}, true); }));
     whole.backward({}, true);
     return take_grads({a});
@@ -182,37 +176,106 @@ int blocks_of(std::int64_t bytes, std::function<void()> const& f) {
   return blocks;
 }
 
-TEST_CASE("a function whose only saved tensor is its input is called again and computes nothing again",
-          "[torch][checkpoint]") {
-  int calls = 0;
+TEST_CASE("a region whose only saved tensor is its input computes nothing again", "[torch][checkpoint]") {
   auto const a = torch::ones({1 << 12}).requires_grad_(true);
-  auto const f = [&](Tensor const& x) {
-    ++calls;
-    return x.sin();
-  };
-  auto const backward = [&](bool early_stop) {
-    calls = 0;
-    auto const y = checkpoint(f, a, CheckpointOptions().early_stop(early_stop)).sum();
+  auto const backward = [&](bool plain) {
+    auto const f = [](Tensor const& x) { return x.sin(); };
+    auto const y = (plain ? f(a) : checkpoint(f, a)).sum();
     auto const blocks = blocks_of(std::int64_t(a.nbytes()), [&] { y.backward(); });
-    CHECK(calls == 2);
     CHECK(same_bits(take_grads({a})[0], a.cos().detach()));
     return blocks;
   };
-  CHECK(backward(false) == backward(true) + 1);  // the sine
+  CHECK(backward(false) == backward(true));
 }
 
-TEST_CASE("a function that saves nothing is not called again", "[torch][checkpoint]") {
-  bool const early_stop = GENERATE(true, false);
-  int calls = 0;
-  auto const a = torch::ones({4}).requires_grad_(true);
-  auto const y = checkpoint(
-      [&](Tensor const& x) {
-        ++calls;
-        return x.clone();
-      },
-      a, CheckpointOptions().early_stop(early_stop));
-  y.sum().backward();
-  CHECK(calls == 1);
+/// The most bytes at once of a step of a chain of blocks: each block of several operators, in regions or not.
+struct blocks_of_layers {
+  std::vector<Tensor> w;
+  Tensor x = torch::randn({64, 64}).requires_grad_(true);
+  explicit blocks_of_layers(std::size_t blocks) {
+    for (std::size_t k = 0; k < blocks; ++k) w.push_back((torch::randn({64, 64}) / 8).requires_grad_(true));
+    for (auto const& one : w) one.mutable_grad() = torch::zeros_like(one);
+    x.mutable_grad() = torch::zeros_like(x);
+  }
+  [[nodiscard]] static Tensor block(Tensor const& h, Tensor const& by) {
+    auto y = h;
+    for (int k = 0; k < 4; ++k) y = torch::tanh(y.mm(by)).sin();
+    return y;
+  }
+  static constexpr std::int64_t size = 64 * 64 * 4;
+  /// Results of tanh and sine that a block saves, in tensors of `size`.
+  static constexpr std::int64_t saved = 4 * 2;
+  template <class Run>
+  [[nodiscard]] std::int64_t peak(Run const& run) const {
+    cl::byte_meter const meter;
+    run().sum().backward();
+    return meter.peak() / size;
+  }
+};
+
+TEST_CASE("regions in a row, and regions in regions, hold what one block of each depth takes", "[torch][checkpoint]") {
+  seeded const seed{8};
+  constexpr std::int64_t blocks = 16, per_outer = 4;
+  blocks_of_layers const of{std::size_t(blocks)};
+  auto const row = [&](std::size_t from, std::size_t to, Tensor h, bool regions) {
+    for (auto k = from; k < to; ++k) {
+      auto const f = [&w = of.w[k]](Tensor const& a) { return blocks_of_layers::block(a, w); };
+      h = regions ? checkpoint(f, h) : f(h);
+    }
+    return h;
+  };
+  auto const plain = of.peak([&] { return row(0, std::size_t(blocks), of.x, false); });
+  CHECK(plain >= blocks * blocks_of_layers::saved);
+  auto const in_a_row = of.peak([&] { return row(0, std::size_t(blocks), of.x, true); });
+  CHECK(in_a_row <= blocks + blocks_of_layers::saved + 4);  // inputs, one block, and gradients on their way
+  auto const nested = of.peak([&] {
+    auto h = of.x;
+    for (std::int64_t k = 0; k < blocks; k += per_outer)
+      h = checkpoint([&, k](Tensor const& a) { return row(std::size_t(k), std::size_t(k + per_outer), a, true); }, h);
+    return h;
+  });
+  CHECK(nested <= blocks / per_outer + per_outer + blocks_of_layers::saved + 4);
+}
+
+TEST_CASE("regions in a call within a limit drop what is in them, and the limit drops the rest",
+          "[torch][checkpoint][record]") {
+  seeded const seed{9};
+  constexpr std::size_t blocks = 12;
+  blocks_of_layers const of{blocks};
+  auto const row = [&](Tensor const& x, bool regions) {
+    auto h = x;
+    for (auto const& w : of.w) {
+      auto const f = [&](Tensor const& a) { return torch::dropout(blocks_of_layers::block(a, w), 0.1, true); };
+      h = (regions ? checkpoint(f, h) : f(h)).sin();
+    }
+    return h;
+  };
+  auto const step = [&](auto const& run) {
+    torch::manual_seed(3);
+    for (auto const& w : of.w) w.mutable_grad() = Tensor{};
+    of.x.mutable_grad() = Tensor{};
+    auto const y = run(of.x);
+    y.sum().backward({}, true);
+    y.sum().backward();
+    auto left = take_grads(of.w);
+    left.push_back(of.x.grad());
+    left.push_back(torch::rand({2}));
+    return left;
+  };
+  auto const expected = step([&](Tensor const& x) { return row(x, false); });
+  auto const size = blocks_of_layers::size;
+  for (std::int64_t const limit : {1000 * size, 30 * size, 22 * size}) {
+    auto const within = cl::checkpoint_module([&](Tensor const& x) { return row(x, true); }, limit,
+                                              cl::ModuleOptions().verify(true));
+    CHECK(same_bits(expected, step(within)));
+    CAPTURE(limit / size, within.report().peak / size);
+    CHECK(within.report().peak <= limit);
+    if (limit == 1000 * size) {
+      // A block's input, which is the result of a sine, and what the sine saves; one block, twice, and gradients.
+      CHECK(within.report().peak <= (2 * std::int64_t(blocks) + 2 * blocks_of_layers::saved) * size);
+      CHECK(within.report().dropped == 0);
+    }
+  }
 }
 
 }  // namespace nested_regions_tests

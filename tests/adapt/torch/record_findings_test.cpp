@@ -47,6 +47,22 @@ struct Observed : nn::Module {
     return torch::tanh(m(y / scale - wide)).pow(2).mean();
   }
 };
+/// Losses, gradients by x, and what they leave in the module.
+template <class Net>
+tensors trained(runner const& run, Net& net, int steps) {
+  tensors all;
+  for (int k = 0; k < steps; ++k) {
+    auto x = torch::randn({64, 32}).requires_grad_();
+    {
+      auto l = run([&] { return net.forward(x); });
+      l.backward();
+      all.push_back(l.detach()), all.push_back(x.grad());
+    }
+    run.end_step();
+  }
+  for (auto& g : left_in(net)) all.push_back(g);
+  return all;
+}
 TEST_CASE("recorded calls leave what plain calls leave, whatever the program does differently each time",
           "[torch][record]") {
   std::int64_t again = 0;
@@ -72,33 +88,13 @@ TEST_CASE("recorded calls leave what plain calls leave, whatever the program doe
   });
   again += check("teacher moved in forward", [](runner const& run) {
     auto net = std::make_shared<Teacher>();
-    tensors all;
-    for (int k = 0; k < 3; ++k) {
-      auto x = torch::randn({64, 32}).requires_grad_();
-      {
-        auto l = run([&] { return net->forward(x); });
-        l.backward();
-        all.push_back(l.detach()), all.push_back(x.grad());
-      }
-      run.end_step();
-    }
-    for (auto& g : left_in(*net)) all.push_back(g);
+    auto all = trained(run, *net, 3);
     all.push_back(net->teacher->weight.clone());
     return all;
   });
   again += check("members by assignment, mt19937", [](runner const& run) {
     auto net = std::make_shared<Observed>();
-    tensors all;
-    for (int k = 0; k < 5; ++k) {
-      auto x = torch::randn({64, 32}).requires_grad_();
-      {
-        auto l = run([&] { return net->forward(x); });
-        l.backward();
-        all.push_back(l.detach()), all.push_back(x.grad());
-      }
-      run.end_step();
-    }
-    for (auto& g : left_in(*net)) all.push_back(g);
+    auto all = trained(run, *net, 5);
     all.insert(all.end(), {net->scale, net->seen, net->wide, torch::tensor(net->log), torch::tensor(net->temperature),
                            torch::tensor(net->calls)});
     return all;

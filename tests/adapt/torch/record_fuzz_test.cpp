@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random programs of operators in place, views, draws, buffers and branches by value, in one to three calls and one or
-// two passes.
+// Random programs of operators in place, views, draws, buffers, branches by value and regions in regions, in one to
+// three calls and one or two passes.
 #include "adapt/torch/models/recorded_programs.hpp"
 #include <algorithm>
+#include <functional>
 #include <random>
 #include <string>
 #include <vector>
@@ -26,13 +27,14 @@ tensors random_program(runner const& run, unsigned seed) {
   std::vector<Tensor> outs;
   int const calls = 1 + pick(3), passes = 1 + pick(2);
   bool const later = pick(2);
-  auto const body = [&](Tensor in, int depth) {
+  int level = 0;
+  std::function<Tensor(Tensor, int)> body = [&](Tensor in, int depth) {
     std::vector<Tensor> live{torch::tanh(in)};  // values of 24 x 16
     for (int k = 0; k < depth; ++k) {
       auto& a = one_of(live);
       Tensor b = one_of(live), y;
       auto const& w = one_of(params);
-      switch (pick(30)) {
+      switch (pick(32)) {
         case 0:
           y = torch::tanh(a.mm(w));
           break;
@@ -147,6 +149,15 @@ tensors random_program(runner const& run, unsigned seed) {
         case 28:
           y = torch::gelu(a.mm(w).mm(one_of(params).t())) * 0.5;
           break;
+        case 29:
+        case 30:
+          if (level < 3) {
+            ++level;
+            y = run.part([&, depth = 1 + pick(8)] { return body(a, depth); });
+            --level;
+            break;
+          }
+          [[fallthrough]];
         default:
           y = a.std(0, true, true) * b + a.logsumexp(1, true);
           break;
@@ -185,11 +196,13 @@ tensors random_program(runner const& run, unsigned seed) {
 }
 void check_programs(unsigned from, unsigned to) {
   std::int64_t again = 0;
-  for (unsigned seed = from; seed < to; ++seed)
-    again += check("program " + std::to_string(seed), [seed](runner const& run) {
+  for (unsigned seed = from; seed < to; ++seed) {
+    program const one = [seed](runner const& run) {
       torch::manual_seed(seed);
       return random_program(run, seed);
-    });
+    };
+    again += check("program " + std::to_string(seed), one, int(seed));
+  }
   CHECK(again > std::int64_t(to - from));
 }
 

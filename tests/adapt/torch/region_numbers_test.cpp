@@ -3,7 +3,7 @@
 #include "support/torch.hpp"
 #include <cstdint>
 #include <vector>
-#include <cairn/adapt/torch/checkpoint/region.hpp>
+#include <cairn/adapt/torch/record/region.hpp>
 
 namespace region_numbers_tests {
 

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 #include <cairn/adapt/torch/memory/byte_meter.hpp>
-#include <cairn/adapt/torch/checkpoint/region.hpp>
+#include <cairn/adapt/torch/record/region.hpp>
 
 namespace region_tests {
 
@@ -56,15 +56,14 @@ struct layer {
 };
 
 TEST_CASE("a region has the gradients of the plain call, bit for bit", "[torch][region]") {
-  auto const early = GENERATE(true, false);
-  auto const check = GENERATE(cl::Check::Off, cl::Check::Metadata, cl::Check::Bits);
+  auto const verify = GENERATE(true, false);
   seeded const seed{1};
   layer f;
   auto const x = torch::randn({4, 8}).requires_grad_(true);
   auto const run = [&](bool plain) {
     torch::manual_seed(7);
     auto const h = x * 2;
-    auto const y = plain ? f(h) : checkpoint(f, h, CheckpointOptions().early_stop(early).determinism(check));
+    auto const y = plain ? f(h) : checkpoint(f, h, CheckpointOptions().verify(verify));
     auto const after = torch::rand({3});
     (y * y).sum().backward();
     auto grads = take_grads({x, f.w});
@@ -106,7 +105,7 @@ TEST_CASE("a region takes a tensor, a vector, a tuple or braces and returns what
 /// The gradients of the leaves by the plain call and through a region, for inputs that `make` makes of them; f returns
 /// something whose tensors are summed.
 template <class Make, class F>
-void check_same_gradients(std::vector<Tensor> const& leaves, Make const& make, F const& f, bool early_stop) {
+void check_same_gradients(std::vector<Tensor> const& leaves, Make const& make, F const& f) {
   auto const gradients = [&](auto const& call) {
     torch::manual_seed(4);
     auto const given = call(make());
@@ -115,7 +114,7 @@ void check_same_gradients(std::vector<Tensor> const& leaves, Make const& make, F
     sum.backward();
     return take_grads(leaves);
   };
-  auto const options = CheckpointOptions().early_stop(early_stop).determinism(cl::Check::Bits);
+  auto const options = CheckpointOptions().verify(true);
   auto const plain = gradients([&](auto const& inputs) { return cairn::libtorch::detail::call_region(f, inputs); });
   auto const ours = gradients([&](auto const& inputs) { return checkpoint(f, inputs, options); });
   CHECK(same_bits(plain, ours));
@@ -123,7 +122,6 @@ void check_same_gradients(std::vector<Tensor> const& leaves, Make const& make, F
 
 TEST_CASE("a region takes and returns every state that a loop takes", "[torch][region]") {
   seeded const seed{21};
-  bool const early_stop = GENERATE(true, false);
   auto const a = torch::randn({4}).requires_grad_(true), b = torch::randn({4}).requires_grad_(true),
              fixed = torch::randn({4});
   using dictionary = torch::OrderedDict<std::string, Tensor>;
@@ -136,12 +134,11 @@ TEST_CASE("a region takes and returns every state that a loop takes", "[torch][r
         return nested{y,
                       {{two[0] * y.cos(), list[1].first.defined() ? list[1].first : list[1].second.exp()}},
                       {two[1].sigmoid(), y}};
-      },
-      early_stop);
+      });
   check_same_gradients({a, b}, make_nested, [](nested const& x) {
     auto const& [first, list, two] = x;
     return std::pair{first.sin() * list[0].first, torch::dropout(two[1].exp(), 0.5, true)};
-  }, early_stop);
+  });
   check_same_gradients({a, b}, [&] {
     dictionary inputs;
     inputs.insert("h", a * 2);
@@ -152,7 +149,7 @@ TEST_CASE("a region takes and returns every state that a loop takes", "[torch][r
     dictionary y;
     y.insert("c", x["h"].sin() * x["c"].exp() * x["fixed"]);
     return y;
-  }, early_stop);
+  });
   check_same_gradients(
       {a, b},
       [&] {
@@ -162,15 +159,14 @@ TEST_CASE("a region takes and returns every state that a loop takes", "[torch][r
         return field{(x.values * x.scale).sin() * x.edges.first.exp(),
                      {x.edges.second.defined() ? x.values : x.edges.first.cos(), x.values.exp()},
                      x.scale};
-      },
-      early_stop);
+      });
   check_same_gradients(
       {a},
       [&] {
         return std::array<Tensor, 2>{a, a};
       },
-      [](Tensor const& x, Tensor const& y) { return x.sin() * y.exp(); }, early_stop);
-  check_same_gradients({a}, [] { return std::tuple<>{}; }, [&] { return a.sin().exp(); }, early_stop);
+      [](Tensor const& x, Tensor const& y) { return x.sin() * y.exp(); });
+  check_same_gradients({a}, [] { return std::tuple<>{}; }, [&] { return a.sin().exp(); });
 }
 
 TEST_CASE("a region whose inputs need no gradient differentiates what its function captures", "[torch][region]") {
@@ -193,39 +189,67 @@ TEST_CASE("a region keeps the tensors of its inputs and nothing behind them", "[
   CHECK(same_bits(w.grad(), (x.exp().exp() + 1).detach()));
 }
 
-TEST_CASE("a region runs twice, and once without grad mode or gradients", "[torch][region]") {
+TEST_CASE("a region runs once, with and without gradients, and its operators again in backward", "[torch][region]") {
   seeded const seed{3};
   int runs = 0;
   layer f;
   f.runs = &runs;
   auto const x = torch::randn({4, 8});
-  checkpoint(f, x).sum().backward();
-  CHECK(runs == 2);
-  runs = 0;
+  auto const& again = cl::detail::region_totals()->again;
+  auto const before = again.load();
+  auto const y = checkpoint(f, x);
+  CHECK(again == before);
+  y.sum().backward();
+  CHECK(runs == 1);
+  CHECK(again > before);
   {
     torch::NoGradGuard const off;
     CHECK_FALSE(checkpoint(f, x).requires_grad());
   }
-  CHECK(runs == 1);
+  CHECK(runs == 2);
   {
     c10::InferenceMode const on;
     CHECK_FALSE(checkpoint(f, torch::randn({4, 8})).requires_grad());
   }
-  CHECK(runs == 2);
+  CHECK(runs == 3);
 }
 
-TEST_CASE("a region stops its second run at the last tensor that backward wants", "[torch][region]") {
-  int after = 0;
+TEST_CASE("a region makes again what backward wants, and nothing after that", "[torch][region]") {
   auto const x = torch::randn({4}).requires_grad_(true);
-  auto const f = [&](Tensor const& a) {
-    auto const y = a.sin();
-    ++after;
-    return y + 1;
+  auto const& again = cl::detail::region_totals()->again;
+  auto const y = checkpoint([](Tensor const& a) { return a.sin().exp() + 1; }, x).sum();
+  auto const before = again.load();
+  y.backward();
+  CHECK(again == before + 2);  // without the last sum
+}
+
+TEST_CASE("what a function of a region captures by reference, counts and assigns happens once", "[torch][region]") {
+  auto const x = torch::randn({4}).requires_grad_(true);
+  std::vector<Tensor> seen;
+  Tensor previous = torch::ones({4});
+  int calls = 0;
+  auto const run = [&](bool plain) {
+    seen.clear();
+    previous = torch::ones({4});
+    auto scale = torch::full({4}, 2.0);
+    auto const f = [&](Tensor const& a) {
+      ++calls;
+      auto const h = (a * scale * previous).sin();
+      previous = h.detach();
+      seen.push_back(h.detach());
+      return h.exp() * double(calls % 2 == 0 ? calls : calls + 1);
+    };
+    auto y = plain ? f(f(x)) : checkpoint(f, checkpoint(f, x));
+    scale = torch::zeros({4});
+    y.sum().backward();
+    return take_grads({x});
   };
-  checkpoint(f, x).sum().backward();
-  CHECK(after == 1);
-  checkpoint(f, x, CheckpointOptions().early_stop(false)).sum().backward();
-  CHECK(after == 3);
+  auto const expected = run(true);
+  CHECK(seen.size() == 2);
+  calls = 0;
+  CHECK(same_bits(expected, run(false)));
+  CHECK(seen.size() == 2);
+  CHECK(calls == 2);
 }
 
 TEST_CASE("regions nest", "[torch][region]") {
@@ -305,7 +329,7 @@ TEST_CASE("automatic casts of a region are those of its first run", "[torch][reg
     auto const before = cl::detail::autocast_state::now();
     cl::detail::switch_autocast(at::kCPU, true);
     cl::detail::set_autocast_type(at::kCPU, at::kBFloat16);
-    auto const y = plain ? f(x) : checkpoint(f, x, CheckpointOptions().determinism(cl::Check::Bits));
+    auto const y = plain ? f(x) : checkpoint(f, x, CheckpointOptions().verify(true));
     at::autocast::clear_cache();
     before.restore();
     y.sum().backward();
@@ -324,7 +348,7 @@ TEST_CASE("a batch norm in a region updates its buffers once", "[torch][region]"
   norm->running_var.fill_(1);
   norm->num_batches_tracked.zero_();
   auto const grads = take_grads({x, norm->weight, norm->bias});
-  checkpoint([&](Tensor const& a) { return norm->forward(a); }, x, CheckpointOptions().module(*norm).early_stop(false))
+  checkpoint([&](Tensor const& a) { return norm->forward(a); }, x)
       .pow(2)
       .sum()
       .backward();
@@ -341,76 +365,66 @@ TEST_CASE("a hook on a captured leaf fires once", "[torch][region]") {
   CHECK(fired == 1);
 }
 
-TEST_CASE("a second run that differs is refused with what differs", "[torch][region]") {
-  auto const x = torch::ones({4}).requires_grad_(true);
-  int calls = 0;
-  auto const backward = [&](auto f, cl::Check check, bool early = true) {
-    calls = 0;
-    return message_of(
-        [&] { checkpoint(f, x, CheckpointOptions().determinism(check).early_stop(early)).sum().backward(); });
-  };
-  auto const wider = [&](Tensor const& a) { return (++calls == 1 ? a : torch::cat({a, a})).sin(); };
-  CHECK(
-      backward(wider, cl::Check::Metadata) ==
-      "cairn::libtorch::checkpoint: a tensor saved for backward is Float[8] on cpu when it is computed again, and was "
-      "Float[4] on cpu (tensors = 1, tensor = 0); let the computation depend only on its inputs: no counters, no "
-      "global state, no other random generators");
-  auto const other = [&](Tensor const& a) { return (a * double(++calls)).sin(); };
-  CHECK(backward(other, cl::Check::Metadata).empty());
-  CHECK(backward(other, cl::Check::Bits).find("has different bits") != std::string::npos);
-  auto const fewer = [&](Tensor const& a) { return ++calls == 1 ? a.sin().sin() : a.sin(); };
-  CHECK(backward(fewer, cl::Check::Off)
-            .find("a different number of tensors for backward (saved = 1, saved at first = 2)") != std::string::npos);
-  auto const more = [&](Tensor const& a) { return ++calls == 1 ? a.sin() : a.sin().sin(); };
-  CHECK(backward(more, cl::Check::Off).empty());
-  CHECK(backward(more, cl::Check::Off, false).find("(saved = 2, saved at first = 1)") != std::string::npos);
-}
-
-TEST_CASE("a change in place between forward and backward is refused", "[torch][region]") {
+TEST_CASE("a change in place between forward and backward is refused where it is needed again", "[torch][region]") {
   auto const w = torch::ones({4}).requires_grad_(true);
   auto const x = torch::ones({4});
-  auto const f = [&](Tensor const& a) { return a * w; };
   auto const change = [](Tensor const& t) {
     torch::NoGradGuard const off;
     t.add_(1);
   };
-  auto y = checkpoint(f, x);
+  auto y = checkpoint([&](Tensor const& a) { return a * w; }, x).sum();
+  change(x);  // the product has saved it
+  CHECK(message_of([&] { y.backward(); }).find("has been modified by an inplace operation") != std::string::npos);
+  y = checkpoint([&](Tensor const& a) { return (a + w).sin().exp(); }, x).sum();
   change(x);
-  CHECK(message_of([&] { y.sum().backward(); }).find("an input was changed in place before backward (input = 0)") !=
-        std::string::npos);
-  auto const g = [&](Tensor const& a) { return (a * w).sin() * w; };
-  y = checkpoint(g, torch::ones({4}).requires_grad_(true));
+  CHECK(message_of([&] {
+          y.backward();
+        }).find("cairn::libtorch::checkpoint: a tensor that was read was changed in place before backward") == 0);
+  y = checkpoint([&](Tensor const& a) { return (a + w).sin().exp(); }, torch::ones({4})).sum();
   change(w);
-  CHECK(message_of([&] { y.sum().backward(); }).find("a tensor that was read was changed in place before backward") !=
+  CHECK(message_of([&] { y.backward(); }).find("a tensor that was read was changed in place before backward") !=
         std::string::npos);
+  y = checkpoint([&](Tensor const& a) { return (a + w) * 2; }, x).sum();
+  change(w);
+  CHECK(message_of([&] { y.backward(); }).empty());  // nothing is made again
   auto const late = [&](Tensor const& a) {
     auto h = a * 1;
     auto const s = h.sin();
     h.add_(1);
     return s * h.exp();
   };
-  y = checkpoint(late, torch::ones({4}).requires_grad_(true));
-  CHECK(message_of([&] { y.sum().backward(); }).find("a tensor saved for backward was changed in place afterwards") !=
-        std::string::npos);
+  y = checkpoint(late, torch::ones({4}).requires_grad_(true)).sum();
+  CHECK(message_of([&] { y.backward(); }).find("has been modified by an inplace operation") != std::string::npos);
 }
 
 TEST_CASE("what a region throws passes through and leaves generators, casts and hooks as they were",
           "[torch][region]") {
   auto const x = torch::ones({4}).requires_grad_(true);
-  int calls = 0, throwing = 1;
+  bool throws = true;
   auto const f = [&](Tensor const& a) {
     auto const y = torch::dropout(a, 0.5, true).sin();
-    if (++calls == throwing) throw std::length_error{"mine"};
+    if (throws) throw std::length_error{"mine"};
     return y.sin();
   };
   CHECK_THROWS_AS(checkpoint(f, x), std::length_error);
-  throwing = 3;
-  auto const y = checkpoint(f, x).sum();
-  auto const before = at::detail::getDefaultCPUGenerator().get_state();
-  CHECK_THROWS_AS(y.backward(), std::length_error);
-  CHECK(same_bits(before, at::detail::getDefaultCPUGenerator().get_state()));
+  CHECK_THROWS_AS(checkpoint([&](Tensor const& a) { return checkpoint(f, a.sin()).exp(); }, x), std::length_error);
   CHECK(cl::detail::hook_engine::factories().empty());
-  CHECK_NOTHROW(y.backward());
+  CHECK(cl::detail::call_record::of_call() == nullptr);
+  throws = false;
+  auto const caught = checkpoint(
+      [&](Tensor const& a) {
+        throws = true;
+        try {
+          (void)checkpoint(f, a);
+        } catch (std::length_error const&) {
+        }
+        throws = false;
+        return checkpoint(f, a.sin()).exp();
+      },
+      x);
+  auto const before = at::detail::getDefaultCPUGenerator().get_state();
+  caught.sum().backward();
+  CHECK(same_bits(before, at::detail::getDefaultCPUGenerator().get_state()));
 }
 
 struct another_engine final : torch::autograd::Engine {
@@ -433,16 +447,15 @@ TEST_CASE("a region holds nothing once its results are gone, though operations s
           "[torch][region]") {
   auto const x = torch::randn({64, 64}).requires_grad_(true);
   auto const f = [](Tensor const& a) { return torch::softmax(a.tanh() * a.sigmoid(), -1).exp(); };
-  for (bool const early_stop : {true, false})
-    for (bool const backward : {true, false}) {
-      cl::byte_meter const meter{x.device()};
-      {
-        auto const y = checkpoint(f, x, CheckpointOptions().early_stop(early_stop)).sum();
-        if (backward) y.backward();
-        (void)take_grads({x});
-      }
-      CHECK(meter.allocated() == 0);
+  for (bool const backward : {true, false}) {
+    cl::byte_meter const meter{x.device()};
+    {
+      auto const y = checkpoint(f, x).sum();
+      if (backward) y.backward();
+      (void)take_grads({x});
     }
+    CHECK(meter.allocated() == 0);
+  }
 }
 
 TEST_CASE("threads have regions of their own", "[torch][region]") {

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 #include <cairn/adapt/torch/memory/process_memory.hpp>
-#include <cairn/adapt/torch/checkpoint/region.hpp>
+#include <cairn/adapt/torch/record/region.hpp>
 #include <cairn/adapt/torch/memory/resident_memory.hpp>
 #include "../../../examples/support/child.hpp"
 

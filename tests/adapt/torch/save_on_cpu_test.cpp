@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 #include <cairn/adapt/torch/memory/byte_meter.hpp>
-#include <cairn/adapt/torch/checkpoint/region.hpp>
+#include <cairn/adapt/torch/record/region.hpp>
 #include <cairn/adapt/torch/checkpoint/save_on_cpu.hpp>
 
 namespace save_on_cpu_tests {

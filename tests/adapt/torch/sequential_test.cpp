@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/torch.hpp"
-#include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <sstream>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
 #include <cairn/adapt/torch/memory/byte_meter.hpp>
-#include <cairn/adapt/torch/checkpoint/checkpointed_sequential.hpp>
-#include <cairn/adapt/torch/checkpoint/region.hpp>
-#include <cairn/adapt/torch/checkpoint/sequential.hpp>
+#include <cairn/adapt/torch/record/checkpointed_sequential.hpp>
+#include <cairn/adapt/torch/record/region.hpp>
+#include <cairn/adapt/torch/record/sequential.hpp>
+#include <cairn/adapt/torch/record/sequential_forms.hpp>
 
 namespace sequential_tests {
 
@@ -33,14 +35,6 @@ nn::Sequential mixed_net() {
                         nn::Linear(96, 48), nn::LayerNorm(nn::LayerNormOptions({48})), nn::GELU(),
                         nn::Dropout(nn::DropoutOptions(0.5).inplace(true)), nn::Linear(48, 48), nn::Identity(),
                         nn::Tanh(), nn::Linear(48, 5));
-}
-/// Whether one of so many segments, not the last, begins with the ReLU, or with the dropout where it does something.
-bool begins_in_place(std::int64_t segments, bool training) {
-  auto const blocks = cairn::block_plan::balanced(14, segments);
-  bool does = false;
-  for (cairn::step_index j = 0; j + 1 < blocks.size(); ++j)
-    does = does || blocks.start(j) == 2 || (blocks.start(j) == 9 && training);
-  return does;
 }
 Tensor mixed_input() { return torch::randn({3, 2, 8, 8}); }
 
@@ -82,23 +76,32 @@ TEST_CASE("segments of any number leave what the plain Sequential leaves, bit fo
   auto const plain = step(*net, [&](Tensor const& in) { return net->forward(in); }, x);
   for (std::int64_t segments = 0; segments <= std::int64_t(net->size()); ++segments) {
     INFO("segments " << segments);
-    auto const run = [&] {
-      return step(
-          *net,
-          [&](Tensor const& in) {
-            return checkpoint_sequential(net, segments, in,
-                                         CheckpointedSequentialOptions().determinism(cl::Check::Bits));
-          },
-          x);
+    auto const in_segments = [&](Tensor const& in) {
+      return checkpoint_sequential(net, segments, in, CheckpointedSequentialOptions().verify(true));
     };
-    if (segments > 0 && begins_in_place(segments, net->is_training()))
-      CHECK(message_of(run).find("a stage changes its input in place, and the plan needs that again (stage = ") !=
-            std::string::npos);
-    else CHECK(same_bits(plain, run()));
+    CHECK(same_bits(plain, step(*net, in_segments, x)));
   }
 }
 
-TEST_CASE("a Sequential within any feasible limit leaves what the plain one leaves and holds no more than the limit",
+TEST_CASE("each segment but the last keeps its input alone, and children run once", "[torch][sequential]") {
+  int runs = 0;
+  std::vector<std::function<Tensor(Tensor const&)>> const children(
+      8, [&](Tensor const& a) { return ++runs, a.sin().tanh().cos(); });
+  auto const x = torch::randn({64, 64}).requires_grad_();
+  auto const bytes = std::int64_t(x.nbytes());
+  for (std::int64_t const segments : {1, 2, 4, 8}) {
+    runs = 0;
+    cl::byte_meter const meter;
+    auto const y = checkpoint_sequential(children, segments, x);
+    auto const last = 8 / segments;  // children of the last segment, which save two tensors each, x or the result aside
+    CHECK(meter.allocated() == bytes * (segments - 1 + 2 * last));
+    y.sum().backward();
+    (void)take_grads({x});
+    CHECK(runs == 8);
+  }
+}
+
+TEST_CASE("a Sequential within a limit leaves what the plain one leaves and holds no more than the limit",
           "[torch][sequential]") {
   seeded const seed{2};
   bool const deep = GENERATE(true, false);
@@ -106,34 +109,26 @@ TEST_CASE("a Sequential within any feasible limit leaves what the plain one leav
   if (GENERATE(false, true)) net->eval();
   auto const x = (deep ? torch::randn({1024, 64}) : torch::randn({32, 2, 8, 8})).requires_grad_(true);
   auto const plain = step(*net, [&](Tensor const& in) { return net->forward(in); }, x);
-  cl::detail::measured_stages const measured{cl::detail::stages_of(*net), x, cl::Rng::Preserve};
-  cl::detail::limit_planner planner{measured};
-  auto const most = std::max(measured.plain_peak, measured.measuring_peak),
-             least = std::min(most, std::max(planner.least(), measured.measuring_peak));
-  std::int64_t callers = 0;  // gradients, the output and its, the loss
-  for (auto const& p : net->parameters()) callers += std::int64_t(p.nbytes());
-  callers += std::int64_t(x.nbytes()) + 4 * std::int64_t(plain[0].nbytes()) + 64;
-  CHECK(message_of([&] {
-          (void)checkpoint_sequential(net, 0, x, CheckpointedSequentialOptions().memory_limit(least - 1));
-        }).find("the stages do not fit the memory limit") != std::string::npos);
-  CHECK((!deep || most > 2 * least));
-  for (int k = 0; k <= 10; ++k) {
-    auto const limit = least + (most - least) * k / 10;
-    INFO("limit " << limit << " of " << least << " to " << most);
-    cl::byte_meter const meter;
-    auto const forward = [&](Tensor const& in) {
-      return checkpoint_sequential(net, 0, in,
-                                   CheckpointedSequentialOptions().memory_limit(limit).determinism(cl::Check::Bits));
-    };
-    {
-      torch::manual_seed(11);
-      forward(x).pow(2).sum().backward();
-      (void)take_grads(net->parameters());
-      (void)take_grads({x});
-    }
-    CHECK(meter.peak() <= limit + callers);
-    CHECK(same_bits(plain, step(*net, forward, x)));
+  auto const within = [&](std::int64_t limit) {
+    CheckpointedSequential module(net, CheckpointedSequentialOptions().memory_limit(limit).verify(true));
+    for (int k = 0; k < 2; ++k)
+      CHECK(same_bits(plain, step(*net, [&](Tensor const& in) { return module->forward(in); }, x)));
+    return module->report();
+  };
+  auto const all = within(std::int64_t{1} << 40);
+  CHECK(all.again == 0);
+  for (int k = deep ? 3 : 6; k <= 8; ++k) {  // one layer of the other net takes most of what all take
+    auto const limit = all.peak * k / 8;
+    INFO("limit " << limit << " of " << all.peak);
+    auto const done = within(limit);
+    CHECK(done.peak <= limit);
+    CHECK(done.least == 0);
+    if (deep) CHECK((done.again > 0) == (k < 8));
   }
+  auto const strict = CheckpointedSequentialOptions().memory_limit(1000).strict(true);
+  CHECK(message_of([&] {
+          checkpoint_sequential(net, 0, x, strict).sum().backward();
+        }).find("the program itself holds more than the limit") != std::string::npos);
 }
 
 TEST_CASE("a chain under checkpoints works with retain_graph, autograd::grad, double backward and hooks",
@@ -238,38 +233,58 @@ TEST_CASE("wrong numbers of segments are refused", "[torch][sequential]") {
                   cairn::invalid_plan);
 }
 
-/// Throws in its n-th run.
-struct FragileImpl : nn::Module {
-  int runs = 0, throwing = 0;
-  Tensor forward(Tensor const& x) {
-    if (++runs == throwing) throw std::length_error{"mine"};
-    return torch::dropout(x, 0.5, true).sin();
-  }
-};
-TORCH_MODULE(Fragile);
-
-TEST_CASE("what a child throws passes through, and a later backward works", "[torch][sequential]") {
-  Fragile fragile;
-  nn::Sequential net(nn::Linear(3, 3), fragile, nn::Linear(3, 3), nn::Tanh());
-  auto const x = torch::randn({2, 3});
-  fragile->throwing = 1;
-  CHECK_THROWS_AS(checkpoint_sequential(net, 2, x), std::length_error);
-  CHECK(cl::detail::hook_engine::factories().empty());
-  fragile->throwing = 3;
-  torch::manual_seed(8);
-  auto const y = checkpoint_sequential(net, 2, x).sum();
-  auto const before = at::detail::getDefaultCPUGenerator().get_state();
-  CHECK_THROWS_AS(y.backward({}, true), std::length_error);
-  CHECK(same_bits(before, at::detail::getDefaultCPUGenerator().get_state()));
-  (void)take_grads(net->parameters());
-  y.backward();
-  auto const later = take_grads(net->parameters());
-  torch::manual_seed(8);
-  net->forward(x).sum().backward();
-  CHECK(same_bits(later, take_grads(net->parameters())));
+TEST_CASE("a policy holds results in segments, and is refused beside a memory limit", "[torch][sequential][policy]") {
+  seeded const seed{9};
+  nn::Sequential net;
+  for (int k = 0; k < 6; ++k)
+    net->push_back(nn::Functional([](Tensor const& a) { return torch::dropout(a.mm(a).tanh(), 0.5, true); }));
+  auto const x = torch::randn({16, 16}).requires_grad_();
+  auto const plain = step(*net, [&](Tensor const& in) { return net->forward(in); }, x);
+  int products = 0;
+  auto const options = CheckpointedSequentialOptions().policy([&](std::string_view operation) {
+    if (operation != "aten::mm") return cl::CheckpointPolicy::PreferRecompute;
+    return ++products, cl::CheckpointPolicy::MustSave;
+  });
+  std::int64_t held = 0;
+  auto const in_segments = [&](CheckpointedSequentialOptions const& how) {
+    return step(*net, [&](Tensor const& in) {
+      cl::byte_meter const meter;
+      auto const y = checkpoint_sequential(net, 3, in, how);
+      held = meter.allocated();
+      return y;
+    }, x);
+  };
+  CHECK(same_bits(plain, in_segments({})));
+  auto const without = held;
+  CHECK(same_bits(plain, in_segments(options)));
+  CHECK(products == 4);  // two segments of two children each
+  CHECK(held == without + 4 * std::int64_t(x.nbytes()));
+  auto const both = CheckpointedSequentialOptions(options).memory_limit("1MB");
+  CHECK(message_of([&] { (void)checkpoint_sequential(net, 0, x, both); }).find("a policy and a memory limit") !=
+        std::string::npos);
 }
 
-TEST_CASE("changes between forward and backward are refused with the stage", "[torch][sequential]") {
+TEST_CASE("what a child throws passes through, and a later call works", "[torch][sequential]") {
+  bool throws = true;
+  nn::Sequential net(nn::Linear(3, 3), nn::Functional([&](Tensor const& x) {
+                       if (throws) throw std::length_error{"mine"};
+                       return torch::dropout(x, 0.5, true).sin();
+                     }),
+                     nn::Linear(3, 3), nn::Tanh());
+  auto const x = torch::randn({2, 3});
+  for (auto const& options :
+       {CheckpointedSequentialOptions(), CheckpointedSequentialOptions().memory_limit("1MB")}) {
+    throws = true;
+    CHECK_THROWS_AS(checkpoint_sequential(net, 0, x, options), std::length_error);
+    CHECK(cl::detail::hook_engine::factories().empty());
+    throws = false;
+    auto const plain = step(*net, [&](Tensor const& in) { return net->forward(in); }, x);
+    auto const again = step(*net, [&](Tensor const& in) { return checkpoint_sequential(net, 0, in, options); }, x);
+    CHECK(same_bits(plain, again));
+  }
+}
+
+TEST_CASE("what is changed between forward and backward, and is needed, is refused", "[torch][sequential]") {
   nn::Linear first(3, 3);
   nn::Sequential net(first, nn::Tanh(), nn::Linear(3, 3), nn::Tanh());
   auto const x = torch::randn({2, 3}).requires_grad_(true);
@@ -278,26 +293,11 @@ TEST_CASE("changes between forward and backward are refused with the stage", "[t
     torch::NoGradGuard const off;
     first->weight.add_(1);
   }
-  CHECK(message_of([&] {
-          y.sum().backward();
-        }).find("a tensor that was read was changed in place before backward (stage = 0") != std::string::npos);
+  CHECK(message_of([&] { y.sum().backward(); }).find("changed in place before backward") != std::string::npos);
   auto const in = torch::randn({2, 3});
   y = checkpoint_sequential(net, 2, in);
   in.add_(1);
-  CHECK(message_of([&] { y.sum().backward(); }).find("an input was changed in place before backward") !=
-        std::string::npos);
-  int calls = 0;
-  nn::Sequential counts(nn::Functional([&](Tensor const& t) { return ++calls == 1 ? t.sin() : t.sin().sin(); }),
-                        nn::Tanh());
-  CHECK(message_of([&] {
-          checkpoint_sequential(counts, 2, x).sum().backward();
-        }).find("a stage saves a different number of tensors") != std::string::npos);
-  nn::Sequential inner(
-      nn::Functional([](Tensor const& t) { return torch::autograd::grad({t.pow(2).sum()}, {t}, {}, true, true)[0]; }),
-      nn::Tanh());
-  CHECK(message_of([&] {
-          checkpoint_sequential(inner, 2, x).sum().backward();
-        }).find("a saved tensor is needed while a stage runs") != std::string::npos);
+  CHECK(message_of([&] { y.sum().backward(); }).find("in place before backward") != std::string::npos);
 }
 
 TEST_CASE("a CheckpointedSequential has the names, the archive and the bits of a Sequential", "[torch][sequential]") {
@@ -322,24 +322,21 @@ TEST_CASE("a CheckpointedSequential has the names, the archive and the bits of a
   CHECK(keys == net->named_parameters().keys());
 }
 
-TEST_CASE("a CheckpointedSequential plans once and again when the model or the input changes", "[torch][sequential]") {
+TEST_CASE("a CheckpointedSequential follows what changes in the model, and is cloned", "[torch][sequential]") {
   CheckpointedSequential net(CheckpointedSequentialOptions().memory_limit("1MB"), nn::Linear(4, 4), nn::Dropout(0.5),
                              nn::Tanh());
   auto const x = torch::randn({2, 4});
-  auto const plans = [&](Tensor const& in) {
-    net->forward(in).sum().backward();
-    return net->plans_made();
+  auto const is_plain = [&](Tensor const& in) {
+    return same_bits(step(*net, [&](Tensor const& a) { return net->torch::nn::SequentialImpl::forward(a); }, in),
+                     step(*net, [&](Tensor const& a) { return net->forward(a); }, in));
   };
-  CHECK(plans(x) == 1);
-  CHECK(plans(x) == 1);
-  CHECK(plans(torch::randn({3, 4})) == 2);
+  CHECK(is_plain(x));
+  CHECK(is_plain(torch::randn({3, 4})));
   net->eval();
-  CHECK(plans(x) == 3);
   net->push_back(nn::Linear(4, 2));
-  CHECK(plans(x) == 4);
-  CHECK(net->forward(x).size(1) == 2);
+  CHECK(is_plain(x));
   net->to(at::kDouble);
-  CHECK(plans(x.to(at::kDouble)) == 5);
+  CHECK(is_plain(x.to(at::kDouble)));
   auto const copy = std::dynamic_pointer_cast<cl::CheckpointedSequentialImpl>(net->clone());
   REQUIRE(copy);
   CHECK_FALSE(copy->is_training());

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 #include <cairn/adapt/torch/loop/loop.hpp>
-#include <cairn/adapt/torch/checkpoint/region.hpp>
+#include <cairn/adapt/torch/record/region.hpp>
 #include <cairn/adapt/torch/loop/scan.hpp>
 #include <cairn/adapt/torch/loop/while.hpp>
 

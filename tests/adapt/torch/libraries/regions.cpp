@@ -6,7 +6,7 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/dropout.h>
 #include <ATen/ops/ones_like.h>
-#include <cairn/adapt/torch/checkpoint/region.hpp>
+#include <cairn/adapt/torch/record/region.hpp>
 
 namespace cl = cairn::libtorch;
 

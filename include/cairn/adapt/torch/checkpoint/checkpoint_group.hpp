@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// \file checkpoint_group.hpp  Backward passes that share the recomputation of regions.
+/// \file checkpoint_group.hpp  Backward passes that share what is made again.
 #include <memory>
 #include <utility>
 #include <cairn/adapt/torch/checkpoint/detail/group_state.hpp>
@@ -9,16 +9,14 @@
 namespace cairn::libtorch {
 
 /// Backward passes through different parts of one graph, such as those of a pipeline that computes the gradients of
-/// activations first and those of weights later. All passes of a group together recompute a region once; without a
-/// group each would recompute it. Recomputed tensors that no pass has used are kept until the group ends. Corresponds
-/// to PyTorch's `torch.utils.checkpoint.GraphExecGroup`. A Sequential under checkpoints, and an `HCModule`, also
-/// recompute each child once per group; a memory limit does not include what a group holds.
+/// activations first and those of weights later. All passes of a group together make a region again once; without a
+/// group each would make it. What no pass has used is kept until the group ends. Corresponds to PyTorch's
+/// `torch.utils.checkpoint.GraphExecGroup`. Segments of a Sequential are regions.
 ///
 /// The group of a pass is that of the `checkpoint_group_guard` around it. Without a guard it is, for each region, the
 /// group in whose guard the region was created; use this form for passes on a device, whose nodes run in other threads.
 ///
-/// Each saved tensor is given to one pass: passes of one group must not run the same node twice, even with
-/// retain_graph. They may run in any threads, but one after another.
+/// Passes may run in any threads, but one after another.
 class CheckpointGroup {
  public:
   CheckpointGroup() = default;

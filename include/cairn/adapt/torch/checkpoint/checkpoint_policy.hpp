@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// \file checkpoint_policy.hpp  Which operators of a region keep their results instead of running again.
+/// \file checkpoint_policy.hpp  Which operators' results are held instead of being made again.
 #include <algorithm>
 #include <functional>
 #include <string>
@@ -8,25 +8,37 @@
 #include <utility>
 #include <vector>
 #include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/core/ivalue.h>
 #include <c10/core/DispatchKey.h>
+#include <c10/util/ArrayRef.h>
 #include <cairn/core/error.hpp>
 
 namespace cairn::libtorch {
 
-/// What happens to the result of an operator in a region.
+/// What happens to the result of an operator in a region, in a segment of a Sequential, or in a block of an `HCModule`.
 enum class CheckpointPolicy {
-  /// It is kept, and used in the recomputation. An error if it cannot be kept, or is changed in place after the region.
-  MustSave,
-  PreferSave,      ///< kept if that is possible; otherwise the operator runs again
-  MustRecompute,   ///< the operator runs again
+  MustSave,        ///< it is held
+  PreferSave,      ///< same as MustSave
+  MustRecompute,   ///< the operator runs again if backward needs its result
   PreferRecompute  ///< same as MustRecompute
 };
 
-/// Chooses a `CheckpointPolicy` for each call of an operator, by the operator's name without the overload, such as
-/// "aten::addmm". Called in the first run, once per call and in order, so that it may count calls. It sees the
-/// operators below autograd: `torch::linear` appears there as "aten::addmm", and a product of matrices as "aten::mm"
-/// or "aten::bmm".
-using checkpoint_policy = std::function<CheckpointPolicy(std::string_view operation)>;
+/// A call of an operator, as a policy sees it: a name, if that is all that it takes.
+struct operator_call {
+  std::string_view name;                 ///< without the overload, such as "aten::addmm"
+  c10::ArrayRef<c10::IValue> arguments;  ///< in the order of the operator's schema
+  /// Of this name, with these arguments.
+  operator_call(std::string_view of, c10::ArrayRef<c10::IValue> with) : name(of), arguments(with) {}
+  /// Of this name, without arguments.
+  operator_call(char const* of) : name(of) {}
+  operator std::string_view() const noexcept { return name; }
+};
+
+/// Chooses a `CheckpointPolicy` for each call of an operator, by its name and arguments. A function of a
+/// `std::string_view` gets the name alone. Called once per call and in order, so that it may count calls. It sees the
+/// operators below autograd: `torch::linear` appears there as "aten::addmm", and a product of matrices as "aten::mm" or
+/// "aten::bmm". Views are not asked about.
+using checkpoint_policy = std::function<CheckpointPolicy(operator_call const& operation)>;
 
 /// The policy that keeps the results of these operators, and runs all others again.
 /// \param names  such as "aten::mm"

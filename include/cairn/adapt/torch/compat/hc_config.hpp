@@ -6,8 +6,6 @@
 #include <optional>
 #include <torch/arg.h>
 #include <cairn/adapt/torch/checkpoint/checkpoint_policy.hpp>
-#include <cairn/adapt/torch/state/determinism.hpp>
-#include <cairn/adapt/torch/state/rng.hpp>
 #include <cairn/core/bytes.hpp>
 #include <cairn/plan/block/block_planner.hpp>
 
@@ -15,26 +13,24 @@ namespace cairn::libtorch {
 
 /// How an `HCModule` divides its model into blocks. By default: blocks of ceil(sqrt(number of nodes)).
 struct HCConfig {
-  /// Nodes per block; 0 for the default. Nodes are operations if the model is not a Sequential and no list of nodes is
-  /// given.
+  /// Nodes per block; 0 for the default. Nodes are recorded operators if the model is not a Sequential and no list of
+  /// nodes is given.
   TORCH_ARG(std::int64_t, block_size) = 0;
   /// A callable `plan(chain const& work)` that returns a `block_plan`, used in place of a block size. The chain holds
   /// the sizes and times of the nodes, measured on the example inputs.
   TORCH_ARG(block_planner, planner) = {};
-  /// Called with the reason if the model runs without checkpoints; if empty, the reason goes to std::clog.
+  /// Called with the reason if the model runs without checkpoints, if the limit was passed, or if something is held
+  /// that cannot be made again; if empty, it goes to std::clog.
   TORCH_ARG(std::function<void(char const*)>, notice) = {};
-  /// Whether a second run draws the same random numbers as the first.
-  TORCH_ARG(Rng, rng) = Rng::Preserve;
-  /// How closely the tensors that a second run saves are compared with those of the first.
-  TORCH_ARG(Check, determinism) = Check::Metadata;
-  /// Operators that keep their results in the nodes that are run again, as in a region. The plan does not count these
-  /// bytes. By default all operators run again.
+  /// Whether each saved tensor that is made again is compared with what it was, by a sum of 64 bits.
+  TORCH_ARG(bool, verify) = false;
+  /// Which operators' results are held in blocks, as in a region; `cairn::libtorch::keep` works there, too. The plan
+  /// does not count these bytes. Cannot be combined with a limit, which decides itself what is held. By default none.
   TORCH_ARG(checkpoint_policy, policy) = {};
-  /// A limit in place of blocks: bytes of values, of what autograd saves, of adjoints and of working memory at one
-  /// time, as for `checkpoint_module`. The fastest plan within it is used, for any model. By default: the limit of
-  /// `set_memory_limit`, if there is one and neither a block size nor a planner is given.
+  /// A limit in place of blocks, as for `checkpoint_module`, for any model. By default: the limit of
+  /// `set_memory_limit`, if there is one and no block size, planner or policy is given.
   TORCH_ARG(std::optional<byte_size>, memory_limit) = {};
-  /// Whether a call that cannot be captured, and so cannot keep within the limit, throws instead of running as it is.
+  /// Whether a step that passes the limit throws, in place of a notice.
   TORCH_ARG(bool, strict) = false;
 };
 

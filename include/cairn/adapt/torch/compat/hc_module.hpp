@@ -2,7 +2,6 @@
 #pragma once
 /// \file hc_module.hpp  Wraps a model so that it trains by blocks of about the square root of its length, as
 /// tiny-backprop's HCModule does in Python.
-#include <any>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -21,21 +20,17 @@
 #include <torch/nn/modules/container/any.h>
 #include <torch/nn/modules/container/sequential.h>
 #include <torch/nn/pimpl.h>
-#include <cairn/adapt/torch/checkpoint/detail/chain_frame.hpp>
-#include <cairn/adapt/torch/checkpoint/detail/region_call.hpp>
-#include <cairn/adapt/torch/checkpoint/detail/saved_hooks.hpp>
-#include <cairn/adapt/torch/checkpoint/detail/sequential_plan.hpp>
-#include <cairn/adapt/torch/checkpoint/sequential.hpp>
 #include <cairn/adapt/torch/compat/detail/block_teller.hpp>
 #include <cairn/adapt/torch/compat/detail/hc_model.hpp>
+#include <cairn/adapt/torch/compat/detail/recorded_calls.hpp>
 #include <cairn/adapt/torch/compat/hc_config.hpp>
-#include <cairn/adapt/torch/graph/detail/captured_arguments.hpp>
-#include <cairn/adapt/torch/graph/detail/graph_blocks.hpp>
-#include <cairn/adapt/torch/graph/detail/graph_node.hpp>
-#include <cairn/adapt/torch/graph/detail/module_plans.hpp>
-#include <cairn/adapt/torch/graph/module_report.hpp>
 #include <cairn/adapt/torch/memory/memory_limit.hpp>
+#include <cairn/adapt/torch/record/detail/call_record.hpp>
+#include <cairn/adapt/torch/record/record_report.hpp>
 #include <cairn/adapt/torch/state/detail/device_choice.hpp>
+#include <cairn/adapt/torch/state/detail/read_tracker.hpp>
+#include <cairn/adapt/torch/state/detail/rng_autocast.hpp>
+#include <cairn/adapt/torch/state/detail/write_log.hpp>
 #include <cairn/core/byte_budget.hpp>
 #include <cairn/core/bytes.hpp>
 #include <cairn/core/error.hpp>
@@ -50,50 +45,44 @@ namespace cairn::libtorch {
 class HCExecutor {
  public:
   /// The blocks. Its `meta()` has num_blocks, the largest block, the predicted peak_bytes and more.
-  /// \throws invalid_call   if nothing is planned, or if the plan was made for a limit; `report` shows that one
+  /// \throws invalid_call   if nothing is planned, or if the last call ran within a limit; `report` shows what it did
   [[nodiscard]] block_plan const& checkpoint_plan() const {
-    if (call_ && !call_->blocks)
+    if (limit_)
       throw invalid_call{"cairn::libtorch::HCModule",
                          "the model runs within a limit, and not by blocks",
-                         {},
-                         "ask report() for its plan, or give a block size"};
-    return call_ ? *call_->blocks : blocks_.plan();
+                         {{"limit", *limit_}},
+                         "ask report() what it did, or give a block size"};
+    return kind() != nullptr ? *kind()->blocks : blocks_.plan();
   }
-  /// Bytes and nanoseconds of the nodes, measured on the example inputs.
-  [[nodiscard]] chain const& work() const noexcept { return call_ ? call_->work : work_; }
+  /// Bytes and nanoseconds of the nodes in the call that was planned. Adjoints have no times.
+  [[nodiscard]] chain const& work() const noexcept {
+    static chain const none{.x = {0}, .s = {}, .u = {}};
+    return kind() != nullptr ? kind()->work : none;
+  }
   /// Why the model runs without checkpoints; empty if a plan was made.
-  [[nodiscard]] char const* notice() const noexcept { return call_ ? call_->notice.c_str() : blocks_.notice(); }
+  [[nodiscard]] char const* notice() const noexcept {
+    return kind() != nullptr ? kind()->notice.c_str() : blocks_.notice();
+  }
   /// How often a plan was made.
-  [[nodiscard]] std::uint64_t plans_made() const noexcept { return blocks_.plans_made() + limits_planned_; }
-  /// The operations and the plan of the last call of a captured model; empty for other models.
-  [[nodiscard]] ModuleReport report() const { return graphs_ ? graphs_->report() : ModuleReport{}; }
+  [[nodiscard]] std::uint64_t plans_made() const noexcept { return blocks_.plans_made(); }
+  /// What calls did.
+  [[nodiscard]] RecordReport report() const { return calls_->report(); }
 
  private:
   friend class HCModuleImpl;
-  /// A kind of call that was captured.
-  struct captured_kind {
-    std::shared_ptr<detail::planned_call const> planned;
-    std::shared_ptr<block_plan const> blocks;  ///< null if it is planned by a limit
-    chain work;
-    std::string notice;
-  };
+  [[nodiscard]] detail::planned_kind const* kind() const noexcept { return calls_->last.get(); }
 
   block_executor blocks_{{}, "cairn::libtorch::HCModule"};
-  chain work_;
-  detail::sequential_plan plan_;
-  std::vector<std::int64_t> key_;
-  std::shared_ptr<detail::module_plans> graphs_;
-  std::vector<std::shared_ptr<captured_kind const>> kinds_;
-  std::shared_ptr<captured_kind const> call_;  ///< the kind of the last call
-  std::uint64_t limits_planned_ = 0;
+  std::shared_ptr<detail::recorded_calls> calls_ = std::make_shared<detail::recorded_calls>();
+  std::optional<std::int64_t> limit_;  ///< of the last call
 };
 
-/// A model that runs by blocks: forward keeps the first state of each block but the last, and backward runs the blocks
-/// again. The nodes are the children of a Sequential, or a list that is given. For another model, or within a limit,
-/// the nodes are the operations of its call, which is captured as `checkpoint_module` does. A model that cannot be
-/// captured runs without checkpoints, and a notice says why. A child that changes its input in place, or returns its
-/// input or a view of it, is one node with the child before. Gradients have the same bits as those of the model.
-/// Parameters have the names of the model's, with the prefix "module.".
+/// A model that runs by blocks. Each call runs the model once, as it is, and records it, as `checkpoint_module` does:
+/// what is inside of a block is dropped at its end, and backward makes it again from the operators of this call; the
+/// last block is held. The nodes are the children of a Sequential, or a list that is given. A child that changes its
+/// input in place, or returns its input or a view of it, is one node with the child before. The nodes of another model
+/// are the operators of its call, each with those right behind it that change memory of the call in place. Gradients
+/// have the same bits as those of the model. Parameters have the names of the model's, with the prefix "module.".
 class HCModuleImpl : public torch::nn::Module {
  public:
   /// A function that lists the nodes of a model.
@@ -102,7 +91,7 @@ class HCModuleImpl : public torch::nn::Module {
   /// \param model  its children are the nodes
   explicit HCModuleImpl(torch::nn::Sequential model, HCConfig config = {})
       : HCModuleImpl(detail::hc_model{std::move(model)}, std::move(config)) {}
-  /// \param model  a module from tensors to tensors, whose calls are captured
+  /// \param model  any module, whose calls are recorded
   explicit HCModuleImpl(torch::nn::AnyModule model, HCConfig config = {})
       : HCModuleImpl(detail::hc_model{std::move(model)}, std::move(config)) {}
   /// \param model  the module with the parameters and modes   \param nodes  modules of one tensor each, which give the
@@ -113,35 +102,18 @@ class HCModuleImpl : public torch::nn::Module {
   HCModuleImpl(torch::nn::AnyModule model, list_of_nodes nodes_of, HCConfig config = {})
       : HCModuleImpl(detail::hc_model{std::move(model), std::move(nodes_of)}, std::move(config)) {}
 
-  /// The model's output. The first call measures the nodes on `x` and plans; so does the first call after a change of
-  /// the model.
-  /// \throws as `checkpoint_sequential`; invalid_plan   for an invalid block size, and if the planner returns invalid
-  ///   blocks; invalid_call   with `strict`, if the model cannot be captured
-  [[nodiscard]] at::Tensor forward(at::Tensor const& x) {
-    if (!at::GradMode::is_enabled() || torch::jit::tracer::isTracing()) return model_.call<at::Tensor>(x);
-    if (is_captured()) return call(x);
-    configure(x);
-    if (executor_.plan_.actions.empty()) return model_.call<at::Tensor>(x);
-    auto const told = teller_.of_chain(std::make_shared<block_plan const>(executor_.blocks_.plan()));
-    return detail::run_chain(executor_.plan_, x, {config_.rng(), config_.determinism(), who, told, config_.policy()});
-  }
-  /// The same for a model with several inputs.
-  /// \tparam Result  what the model returns: a tensor, or a tuple, vector ... of tensors
-  /// \param inputs  tensors, tuples, vectors ... of them, and scalars, of exactly the types that the model takes
+  /// The model's output. A call is planned when it ends, if none has run the same operators before; until then its
+  /// blocks are not known, and nothing is dropped.
+  /// \throws as `checkpoint`; invalid_plan   for an invalid block size, and if the planner returns invalid blocks;
+  ///   infeasible_budget   with `strict`, once a limit is passed
+  [[nodiscard]] at::Tensor forward(at::Tensor const& x) { return call(x); }
+  /// The same for a model with several inputs, whose nodes are its operators.
+  /// \tparam Result  what the model returns   \param inputs  of exactly the types that the model takes
   template <class Result = at::Tensor, class... Inputs>
   [[nodiscard]] Result call(Inputs const&... inputs) {
-    bool const is_part = torch::jit::tracer::isTracing();
-    if (!is_captured() || is_part || !at::GradMode::is_enabled()) return model_.call<Result>(inputs...);
-    configure_call<Result>(inputs...);
-    auto const& planned = *executor_.call_->planned;
-    if (!planned.program) return model_.call<Result>(inputs...);
-    tensor_list leaves;
-    (detail::append_argument(inputs, leaves), ...);
-    auto const& graph = planned.program->graph;
-    leaves.insert(leaves.end(), graph.leaves.begin() + std::ptrdiff_t(graph.inputs), graph.leaves.end());
-    auto const results = detail::graph_node::call(planned.program, leaves);
-    tensor_reader from{results};
-    return read_tensors(std::any_cast<Result const&>(planned.like), from);
+    bool const is_part = detail::call_record::of_call() != nullptr || torch::jit::tracer::isTracing();
+    if (is_part || !at::GradMode::is_enabled()) return model_.call<Result>(inputs...);
+    return recorded<Result>(inputs...);
   }
   /// Calls `loss.backward()`.
   void backward(at::Tensor const& loss) { loss.backward(); }
@@ -149,28 +121,31 @@ class HCModuleImpl : public torch::nn::Module {
   /// [first, last) run again, and `run_backward` before their adjoints. A block whose tapes forward has kept, such as
   /// the last one, is only reversed. An exception of a callback ends the backward pass.
   void backward(at::Tensor const& loss, execution_callbacks const& callbacks) {
-    auto const telling = teller_.during(callbacks);
+    auto telling = teller_.during(callbacks);
     loss.backward();
+    telling.finish();
   }
-  /// Measures the nodes on an input and makes a new plan.
+  /// Runs forward once on an example and makes a new plan; then buffers and generators are as before.
   /// \throws as `forward`
-  HCExecutor const& configure_executor(at::Tensor const& example_input) {
-    executor_.key_.clear();
-    if (is_captured()) return configure_calls(example_input);
-    configure(example_input);
-    return executor_;
-  }
-  /// The same for a captured model with several inputs.
+  HCExecutor const& configure_executor(at::Tensor const& example_input) { return configure_calls(example_input); }
+  /// The same for a model with several inputs.
   template <class Result = at::Tensor, class... Inputs>
   HCExecutor const& configure_calls(Inputs const&... example_inputs) {
-    if (executor_.graphs_) executor_.graphs_->clear();
-    executor_.kinds_.clear();
-    configure_call<Result>(example_inputs...);
+    executor_.calls_->kinds.clear();
+    auto leaves = buffers();
+    at::AutoGradMode const records{true};
+    detail::generator_use const drawing{Rng::Preserve};
+    detail::undone_writes written;
+    for (auto const& t : parameters()) leaves.push_back(t);
+    auto const generators = detail::generator_states::now(leaves);
+    detail::generator_guard const at_end{drawing, generators};
+    detail::read_tracker const tracker{&written.log};
+    (void)call<Result>(example_inputs...);
     return executor_;
   }
   /// \throws invalid_call   before the first forward and `configure_executor`
   [[nodiscard]] HCExecutor const& executor() const {
-    if (executor_.key_.empty())
+    if (!executor_.limit_ && executor_.kind() == nullptr)
       throw invalid_call{who, "nothing is configured", {}, "call forward or configure_executor first"};
     return executor_;
   }
@@ -201,98 +176,55 @@ class HCModuleImpl : public torch::nn::Module {
     torch::nn::Module::operator=(*copy);
     config_ = copy->config_;
     model_ = copy->model_;
-    executor_.plan_ = {};
-    executor_.key_.clear();
-    executor_.graphs_.reset();
-    executor_.kinds_.clear();
-    executor_.call_.reset();
+    executor_.calls_ = std::make_shared<detail::recorded_calls>();
+    executor_.limit_.reset();
   }
   [[nodiscard]] std::optional<byte_size> limit() const {
     if (config_.memory_limit()) return config_.memory_limit();
-    if (config_.block_size() != 0 || config_.planner()) return {};
+    if (config_.block_size() != 0 || config_.planner() || config_.policy()) return {};
     return libtorch::memory_limit();
   }
-  /// Whether the nodes are operations of the model's call.
-  [[nodiscard]] bool is_captured() const { return !model_.has_nodes() || limit(); }
   void tell_notice(char const* text) const {
     if (config_.notice()) config_.notice()(text);
     else std::clog << who << ": " << text << '\n';
   }
+  [[nodiscard]] block_options how_to_divide() const {
+    return {.block_size = config_.block_size(),
+            .planner = config_.planner(),
+            .notice = [this](char const* text) { tell_notice(text); }};
+  }
   template <class Result, class... Inputs>
-  void configure_call(Inputs const&... inputs) {
-    if (!executor_.graphs_) executor_.graphs_ = std::make_shared<detail::module_plans>(config_.rng(), who);
-    detail::captured_arguments arguments{inputs...};
-    auto const run = [&](tensor_list const& leaves) {
-      return arguments.call([&](auto const&... one) { return model_.call<Result>(one...); }, leaves);
-    };
+  [[nodiscard]] Result recorded(Inputs const&... inputs) {
     auto const bytes = limit();
-    auto kind = std::make_shared<HCExecutor::captured_kind>();
-    auto const plan = [&](operation_graph const& measured, detail::call_counter const& count) {
-      return plan_call(measured, bytes, *kind, count);
-    };
-    std::int64_t const number = bytes ? byte_budget{*bytes}.count() : -1;
-    kind->planned =
-        executor_.graphs_->of(run, arguments.tensors, arguments.constants, arguments.like, this, number, plan);
-    executor_.key_ = {number};
-    for (auto const& known : executor_.kinds_)
-      if (known->planned == kind->planned) {
-        executor_.call_ = known;
-        return;
-      }
-    if (kind->planned->program && !bytes && !kind->blocks) {  // its blocks have been discarded
-      executor_.graphs_->clear();
-      return configure_call<Result>(inputs...);
-    }
-    if (!kind->planned->program) {
-      if (bytes && config_.strict())
-        throw invalid_call{who,
-                           ("the model cannot be captured, and so not be kept within its limit: " +
-                            kind->planned->report.notice).c_str(),
-                           {{"limit", number}},
-                           "list nodes that can be run one after another, or run without `strict`"};
-      kind->notice = "the model cannot be captured, so it runs without checkpoints: " + kind->planned->report.notice;
-      kind->blocks = std::make_shared<block_plan const>(executor_.blocks_.configure(chain{.x = {0}, .s = {}, .u = {}}));
-      tell_notice(kind->notice.c_str());
-    } else if (kind->blocks) {
-      kind->notice = executor_.blocks_.notice();
-    }
-    executor_.call_ = kind;
-    if (executor_.kinds_.size() > 8) executor_.kinds_.erase(executor_.kinds_.begin());
-    executor_.kinds_.push_back(std::move(kind));
-  }
-  [[nodiscard]] detail::call_plan plan_call(operation_graph const& measured, std::optional<byte_size> bytes,
-                                            HCExecutor::captured_kind& kind, detail::call_counter const& count) {
-    kind.work = detail::chain_of(measured);
-    if (bytes) {
-      ++executor_.limits_planned_;
-      return detail::plan_call(measured, byte_budget{*bytes}.count(), who, count);
-    }
-    block_options options{.block_size = config_.block_size(), .planner = config_.planner(),
-                          .notice = [this](char const* text) { tell_notice(text); }};
-    auto const& blocks = executor_.blocks_.configure(kind.work, std::move(options));
-    kind.blocks = std::make_shared<block_plan const>(blocks);
-    return {detail::plan_of_blocks(measured, blocks), teller_.of_graph(kind.blocks)};
-  }
-  void configure(at::Tensor const& x) {
-    auto key = detail::sequential_key(*this, x);
-    if (key == executor_.key_) return;
-    executor_.call_.reset();
-    auto const notice = [this](char const* text) { tell_notice(text); };
-    auto stages = model_.stages();
-    block_options options{.block_size = config_.block_size(), .planner = config_.planner(), .notice = notice};
-    detail::sequential_plan plan;
-    chain work{.x = {0}, .s = {}, .u = {}};
-    if (!stages.empty()) {
-      detail::need_saved_hooks(who);
-      detail::measured_stages measured{std::move(stages), x, config_.rng()};
-      work = std::move(measured.work);
-      plan.stages = std::move(measured.stages);
-    }
-    auto const& blocks = executor_.blocks_.configure(work, std::move(options));
-    if (!plan.stages.empty()) plan.actions = actions_of(blocks, work);
-    executor_.plan_ = std::move(plan);
-    executor_.work_ = std::move(work);
-    executor_.key_ = std::move(key);
+    if (bytes && config_.policy())
+      throw invalid_plan{who,
+                         "a policy and a memory limit are given",
+                         {{"limit", bytes->count()}},
+                         "give one of them: a limit decides itself what is held"};
+    if (!bytes && config_.block_size() < 0)
+      throw invalid_plan{who,
+                         "a block has a negative number of nodes",
+                         {{"block_size", config_.block_size()}},
+                         "give 1 or more, or 0 for the square root of their number"};
+    auto const calls = executor_.calls_;
+    executor_.limit_ = bytes ? std::optional{byte_budget{*bytes}.count()} : std::nullopt;
+    calls->begin(executor_.limit_, config_);
+    if (bytes) return calls->within_limit<Result>(config_, [&] { return model_.call<Result>(inputs...); });
+    return calls->by_blocks<Result>(
+        config_,
+        [&](auto const& begin) -> Result {
+          if constexpr (std::is_same_v<std::tuple<Result, Inputs...>, std::tuple<at::Tensor, at::Tensor>>)
+            if (model_.has_nodes()) return model_.by_nodes(inputs..., begin);
+          return model_.call<Result>(inputs...);
+        },
+        [&](operation_graph const& graph) {
+          auto work = detail::chain_of(graph);
+          auto blocks = executor_.blocks_.configure(work, how_to_divide());
+          if (blocks.size() > 0) blocks.promise_peak(detail::peak_of(graph, blocks, who));
+          return detail::planned_kind{
+              {}, std::make_shared<block_plan const>(std::move(blocks)), std::move(work), executor_.blocks_.notice()};
+        },
+        [&](auto const&... of) { return teller_.of_record(of...); });
   }
   HCConfig config_;
   detail::hc_model model_;

@@ -21,7 +21,8 @@
 #include <cairn/adapt/torch/checkpoint/detail/region_call.hpp>
 #include <cairn/adapt/torch/graph/output_hooks.hpp>
 #include <cairn/adapt/torch/memory/memory_limit.hpp>
-#include <cairn/adapt/torch/record/detail/record_scope.hpp>
+#include <cairn/adapt/torch/record/detail/on_success.hpp>
+#include <cairn/adapt/torch/record/detail/recorded_verb.hpp>
 #include <cairn/adapt/torch/record/pin.hpp>
 #include <cairn/adapt/torch/record/record_report.hpp>
 #include <cairn/adapt/torch/state/detail/name_matches.hpp>
@@ -45,8 +46,6 @@ struct ModuleOptions {
 };
 
 namespace detail {
-
-inline constexpr char const* checkpoint_module_name = "cairn::libtorch::checkpoint_module";
 
 /// The module, if `f` is one; null for a function.
 template <class Fn>
@@ -86,14 +85,7 @@ class CheckpointedModule {
 
   [[nodiscard]] Fn& module() const noexcept { return of_->f; }  ///< the module or function that was given
   /// Counts of all calls, and the bytes of the last step. A copy.
-  [[nodiscard]] RecordReport report() const {
-    auto all = of_->totals->report();
-    auto const& account = *of_->account;
-    all.limit = account.limit();
-    all.peak = account.peak();
-    all.least = account.passed();
-    return all;
-  }
+  [[nodiscard]] RecordReport report() const { return of_->calls.report(); }
   /// Calls `callback(layer, output)` after each call within a limit, for layers with a matching name, in the order in
   /// which they ended. The output of a layer is what the last operator makes that reads one of its parameters or
   /// buffers, or those of its parts. The hook lasts as long as the handle.
@@ -116,15 +108,13 @@ class CheckpointedModule {
   struct parts {
     parts(Fn function, std::optional<byte_budget> bytes, ModuleOptions how)
         : f{std::move(function)}, limit{bytes}, options{std::move(how)} {
-      totals->notice = options.notice();
-      account->set_strict(options.strict());
+      calls.totals->notice = options.notice();
+      calls.account->set_strict(options.strict());
     }
     Fn f;
     std::optional<byte_budget> limit;
     ModuleOptions options;
-    std::shared_ptr<detail::byte_account> account = std::make_shared<detail::byte_account>();
-    std::shared_ptr<detail::record_totals> totals =
-        std::make_shared<detail::record_totals>(detail::checkpoint_module_name);
+    detail::recorded_verb calls;
     std::shared_ptr<detail::output_hooks> hooks = std::make_shared<detail::output_hooks>();
     [[nodiscard]] torch::nn::Module const* module() {
       return options.module() ? options.module().get() : detail::module_of(f);
@@ -139,22 +129,16 @@ class CheckpointedModule {
       if (auto const of_process = memory_limit()) limit = byte_budget{*of_process};
     bool const is_part = detail::call_record::of_call() != nullptr || torch::jit::tracer::isTracing();
     if (!limit || is_part || !at::GradMode::is_enabled()) return detail::call_region(f, inputs...);
-    of_->account->set_limit(limit->count());
+    of_->calls.account->set_limit(limit->count());
     auto const layers = watched();
-    struct showing {
-      CheckpointedModule const& of;
-      std::shared_ptr<detail::layer_watch> const& layers;
-      int exceptions = std::uncaught_exceptions();
-      ~showing() noexcept(false) {
-        if (std::uncaught_exceptions() != exceptions) return;
-        of.of_->totals->tell_kept();
-        if (layers) of.show(*layers);
-      }
-    } const at_end{*this, layers};
-    detail::record_scope const recorded{detail::checkpoint_module_name, of_->account, of_->totals,
-                                        of_->options.verify()};
-    recorded.record().watch(layers);
-    return detail::call_region(f, inputs...);
+    detail::on_success const at_end{[&] {
+      if (layers) show(*layers);
+    }};
+    return of_->calls.call(detail::checkpoint_module_name, of_->options.verify(),
+                           [&](detail::call_record& record) -> decltype(auto) {
+                             record.watch(layers);
+                             return detail::call_region(f, inputs...);
+                           });
   }
   [[nodiscard]] std::shared_ptr<detail::layer_watch> watched() const {
     auto const hooks = of_->hooks->all();

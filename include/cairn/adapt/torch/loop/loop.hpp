@@ -24,7 +24,7 @@
 #include <cairn/core/error.hpp>
 #include <cairn/door/detail/refused.hpp>
 
-/// The LibTorch adapter: loops as one autograd node, checkpointed regions and Sequentials, traced models, profiles.
+/// The LibTorch adapter: loops as one autograd node, regions, Sequentials and models that are recorded, profiles.
 /// `cairn/adapt/torch.hpp` includes loops, regions and Sequentials.
 namespace cairn::libtorch {
 namespace detail {

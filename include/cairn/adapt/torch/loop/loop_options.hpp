@@ -54,8 +54,8 @@ enum class Capture {
 };
 /// What happens to what steps change besides their state, for example the running means of a batch norm.
 enum class SideEffects {
-  RestoreBuffers,  ///< it is kept with each state, so that recomputed steps find it as it was, and each step changes
-                   ///< it once; what the first step does not change must be a buffer of a named module
+  RestoreBuffers,  ///< recomputed steps find it as it was, and each step changes it once; it is kept with each state
+                   ///< if steps read what earlier ones wrote
   Keep             ///< recomputed steps change it once more
 };
 /// Where states on a CUDA device are kept.
@@ -152,8 +152,9 @@ struct LoopOptions {
   /// Most bytes for all tensors that the loop holds at once, in forward and backward: "4GB", or a number. The steps are
   /// measured first, and the fastest checkpoints and block size within the limit are used. The limit includes states,
   /// also the initial and the last one, tapes, temporary memory of steps, adjoints, and the gradients of captured
-  /// tensors, which the caller receives. The measurement runs at most eight steps forward and back, on the device of
-  /// the state; if the same loop runs often, give it `plans`.   \throws invalid_size, overflow_error
+  /// tensors, which the caller receives. The measurement runs the first five steps once, to see what they
+  /// change, and at most eight steps forward and back, on the device of the state; if the same loop runs often, give it
+  /// `plans`.   \throws invalid_size, overflow_error
   LoopOptions& memory_limit(byte_size limit) {
     memory_limit_ = limit;
     memory_share_ = 0;
@@ -182,7 +183,12 @@ struct LoopOptions {
     memory_share_ = 0;
     return *this;
   }
-  /// The buffers of the modules.
+  /// Adds tensors that steps write to: their values are kept with each state. Needed only where it is said.
+  LoopOptions& buffers(std::vector<at::Tensor> const& more) {
+    buffers_.insert(buffers_.end(), more.begin(), more.end());
+    return *this;
+  }
+  /// The buffers of the modules, and those that were added.
   [[nodiscard]] std::vector<at::Tensor> const& buffers() const noexcept { return buffers_; }
   /// Whether the modules, each followed by its children, were in training mode when they were added.
   [[nodiscard]] std::vector<bool> const& modes() const noexcept { return modes_; }

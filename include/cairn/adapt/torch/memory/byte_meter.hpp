@@ -8,7 +8,6 @@
 #include <mutex>
 #include <optional>
 #include <unordered_map>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 #include <c10/core/Allocator.h>
@@ -53,7 +52,7 @@ class byte_reporter final : public c10::MemoryReportingInfoBase, public byte_tot
 
   /// Counts a block that began before this reporter, and its end.
   void begin_with(void* block, std::int64_t bytes) { count(block, bytes); }
-  /// Remembers how the bytes change from now on, for `rise_beside`.
+  /// Remembers how the bytes change from now on, for `changes`.
   void remember() {
     std::lock_guard const lock{access_};
     changes_.emplace();
@@ -63,22 +62,24 @@ class byte_reporter final : public c10::MemoryReportingInfoBase, public byte_tot
     std::lock_guard const lock{access_};
     return changes_ ? *changes_ : std::vector<std::pair<void const*, std::int64_t>>{};
   }
-  /// The most bytes at once above those at `remember`, without the existing blocks that start at these addresses; >= 0.
+  /// How many there are.
+  [[nodiscard]] std::size_t count_of_changes() const {
+    std::lock_guard const lock{access_};
+    return changes_ ? changes_->size() : 0;
+  }
+  /// The bytes of all changes since `remember`; 0 for the existing blocks that start at these addresses.
   /// \pre `remember` was called
-  [[nodiscard]] std::int64_t rise_beside(std::vector<void const*> const& blocks) const {
+  [[nodiscard]] std::vector<std::int64_t> changes_beside(std::vector<void const*> const& blocks) const {
     std::lock_guard const lock{access_};
     std::unordered_map<void const*, std::size_t> begun;  // the last block that begins at an address is the existing one
-    for (std::size_t k = 0; k < changes_->size(); ++k)
-      if ((*changes_)[k].second > 0) begun[(*changes_)[k].first] = k;
-    std::unordered_set<std::size_t> left_out;
-    for (auto const* const block : blocks)
-      if (auto const found = begun.find(block); found != begun.end()) left_out.insert(found->second);
-    std::int64_t now = 0, most = 0;
-    for (std::size_t k = 0; k < changes_->size(); ++k) {
-      if (left_out.count(k) == 0) now += (*changes_)[k].second;
-      most = (std::max)(most, now);
+    std::vector<std::int64_t> all;
+    for (auto const& [block, bytes] : *changes_) {
+      if (bytes > 0) begun[block] = all.size();
+      all.push_back(bytes);
     }
-    return most;
+    for (auto const* const block : blocks)
+      if (auto const found = begun.find(block); found != begun.end()) all[found->second] = 0;
+    return all;
   }
   /// The bytes of existing blocks, by address.
   [[nodiscard]] std::unordered_map<void*, std::int64_t> blocks() const {

@@ -8,7 +8,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -19,16 +18,10 @@
 #include <torch/arg.h>
 #include <torch/nn/module.h>
 #include <torch/optim/optimizer.h>
-#include <cairn/adapt/torch/graph/detail/capture.hpp>
-#include <cairn/adapt/torch/graph/detail/graph_measures.hpp>
-#include <cairn/adapt/torch/graph/detail/graph_node.hpp>
-#include <cairn/adapt/torch/graph/detail/median.hpp>
 #include <cairn/adapt/torch/memory/byte_meter.hpp>
-#include <cairn/adapt/torch/state/rng.hpp>
+#include <cairn/adapt/torch/profile/detail/measured_step.hpp>
 #include <cairn/adapt/torch/state/tensor_state.hpp>
 #include <cairn/core/error.hpp>
-#include <cairn/plan/graph/graph_plan.hpp>
-#include <cairn/plan/graph/replay.hpp>
 #include <cairn/profile/profile_of.hpp>
 #include <cairn/profile/profiled_sweep.hpp>
 #include <cairn/rules/operation_graph.hpp>
@@ -46,7 +39,7 @@ struct StepReport {
   double step_seconds = 0;       ///< of a plain step: forward, backward and optimiser
   double optimizer_seconds = 0;  ///< of the optimiser's part of it
   double plain_seconds = 0;      ///< of all plain steps together, also of the one that does not count
-  double profile_seconds = 0;    ///< of capturing and measuring, which runs each operation the same number of times
+  double profile_seconds = 0;    ///< of the recorded runs
   std::int64_t standing_bytes = 0;  ///< parameters, buffers, inputs and the optimiser's states
   std::int64_t counted_peak = 0;    ///< most bytes of tensors in a plain step, `standing_bytes` included
   std::int64_t predicted_peak = 0;  ///< the same predicted by the profile, in which whole adjoints run one by one
@@ -58,8 +51,8 @@ struct StepReport {
 };
 
 /// Profiles training steps. Parameters, buffers, inputs and the optimiser's states are leaves of the profile, each
-/// operator of LibTorch, or several that cannot be separated, is an operation, and the optimiser's step is the last
-/// node.
+/// operator below autograd, with those right behind it that change memory of the step in place, is an operation, and
+/// the optimiser's step is the last node.
 class StepProfiler : public profiled_sweep {
  public:
   /// \throws invalid_plan   for fewer than three runs
@@ -70,57 +63,42 @@ class StepProfiler : public profiled_sweep {
   }
 
   /// Takes one plain step that does not count, then `runs` that do, and counts the bytes of one more forward and
-  /// backward. Then captures the call, and measures its operations the same number of times. Plain steps are real ones:
-  /// they change parameters and the optimiser's states, and leave no gradients.
+  /// backward. Then runs forward and backward the same number of times on records, which show each operator and its
+  /// adjoint. All these runs are real ones: they change parameters, buffers and the optimiser's states, draw numbers,
+  /// and leave no gradients.
   /// \param module  has the parameters that the call reads; must outlive the profiler
   /// \param loss_of  called with the inputs; returns the loss, a tensor of one number
   /// \param inputs  tensors that need no gradient: a batch, its labels
-  /// \returns the graph for `graph_planner`, with bytes and nanoseconds; `run_by` runs a plan for it
-  /// \throws invalid_call   if the call cannot be captured: `refused` says why; exceptions of `loss_of`
+  /// \returns the graph for `graph_planner`, with bytes and nanoseconds; of a step that runs other operators each time,
+  ///   that of the last run
+  /// \throws exceptions of `loss_of`
   operation_graph run(torch::nn::Module& module, std::function<at::Tensor(tensor_list const&)> loss_of,
                       tensor_list const& inputs, torch::optim::Optimizer& optimizer) {
     report_ = {};
-    refused_.clear();
     auto const parameters = module.parameters();
     std::int64_t const states = plain_steps(parameters, loss_of, inputs, optimizer);
     auto const begin = clock::now();
-    auto const call = [&](tensor_list const& in) { return tensor_list{loss_of(in)}; };
-    auto captured = detail::call_capture::make(call, inputs, &module);
-    if (captured.graph == nullptr) {
-      refused_ = captured.refused;
-      throw invalid_call{who, "the step cannot be captured", {}, "ask refused() for the reason"};
-    }
-    captured_ = captured.graph;
-    measured_ = detail::measured_graph(*captured_, inputs, options_.runs());
+    auto const measured = recorded_runs(parameters, [&] { return loss_of(inputs); });
     report_.profile_seconds = seconds_since(begin);
-    for (auto& of : measured_.operations)
-      if (of.adjoint_bytes < 0) of.adjoint_bytes = of.bytes;
-    found(parts_of(module, inputs, states));
+    found(parts_of(measured, module, inputs, states));
     for (auto const& node : stats().nodes)
       report_.predicted_peak = (std::max)(report_.predicted_peak, node.median_peak_mem_bytes);
     report_.breakdown = breakdown_of(stats());
-    return measured_;
-  }
-  /// Runs the call that was profiled by a plan for its graph, and returns the loss, whose `backward()` obeys the plan.
-  /// Gradients have the bits of the plain call.
-  /// \throws invalid_call   before the first run   \throws invalid_schedule   for a plan of another graph
-  [[nodiscard]] at::Tensor run_by(graph_plan const& plan, tensor_list const& inputs) const {
-    if (captured_ == nullptr) throw invalid_call{who, "nothing has been profiled yet", {}, "call run before"};
-    (void)replay(measured_, plan.actions);
-    auto const program =
-        std::make_shared<detail::graph_program const>(*captured_, measured_, plan.actions, Rng::Preserve, who);
-    tensor_list all = inputs;
-    all.insert(all.end(), captured_->leaves.begin() + std::ptrdiff_t(captured_->inputs), captured_->leaves.end());
-    return detail::graph_node::call(program, all).front();
+    return measured.graph;
   }
 
-  [[nodiscard]] StepReport const& report() const noexcept { return report_; }      ///< of the last run
-  [[nodiscard]] std::string const& refused() const noexcept { return refused_; }  ///< why the call was not captured
+  [[nodiscard]] StepReport const& report() const noexcept { return report_; }  ///< of the last run
 
  private:
   using clock = std::chrono::steady_clock;
   static constexpr char const* who = "cairn::libtorch::StepProfiler";
 
+  template <class T>
+  [[nodiscard]] static T median(std::vector<T> all) {
+    auto const middle = all.begin() + std::ptrdiff_t(all.size() / 2);
+    std::nth_element(all.begin(), middle, all.end());
+    return all.empty() ? T{} : *middle;
+  }
   [[nodiscard]] static double seconds_since(clock::time_point begin) {
     return std::chrono::duration<double>(clock::now() - begin).count();
   }
@@ -129,6 +107,27 @@ class StepProfiler : public profiled_sweep {
   }
   [[nodiscard]] static c10::Device device_of(tensor_list const& parameters) {
     return parameters.empty() ? c10::Device(c10::kCPU) : parameters.front().device();
+  }
+  /// Medians of all runs that are like the last one; the first run does not count.
+  [[nodiscard]] detail::measured_step recorded_runs(tensor_list const& parameters,
+                                                    std::function<at::Tensor()> const& loss_of) const {
+    std::vector<detail::measured_step> runs;
+    for (int k = 0; k <= options_.runs(); ++k) {
+      drop_gradients(parameters);
+      detail::measured_step one{loss_of, device_of(parameters), parameters};
+      if (k > 0) runs.push_back(std::move(one));
+    }
+    drop_gradients(parameters);
+    auto found = runs.back();
+    std::erase_if(runs, [&](auto const& one) { return one.names != found.names; });
+    for (std::size_t v = 0; v < found.names.size(); ++v)
+      for (auto const part : {&graph_operation::time, &graph_operation::adjoint_time, &graph_operation::work,
+                              &graph_operation::adjoint_work}) {
+        std::vector<std::int64_t> all;
+        for (auto const& one : runs) all.push_back(one.graph.operations[v].*part);
+        found.graph.operations[v].*part = median(std::move(all));
+      }
+    return found;
   }
   /// \returns bytes of the optimiser's states
   [[nodiscard]] std::int64_t plain_steps(tensor_list const& parameters,
@@ -163,9 +162,9 @@ class StepProfiler : public profiled_sweep {
       peaks.push_back((std::max)(peak, with_gradients - before + work));
     }
     report_.plain_seconds = seconds_since(all);
-    report_.step_seconds = detail::median(steps), report_.optimizer_seconds = detail::median(updates);
-    report_.counted_peak = detail::median(peaks);
-    optimizer_work_ = detail::median(works);
+    report_.step_seconds = median(steps), report_.optimizer_seconds = median(updates);
+    report_.counted_peak = median(peaks);
+    optimizer_work_ = median(works);
     count_parts(parameters, loss_of, inputs, device);
     return states;
   }
@@ -211,28 +210,29 @@ class StepProfiler : public profiled_sweep {
     }
     drop_gradients(parameters);
   }
-  /// The name of an operation with its number, without characters that a node's name cannot have.
-  [[nodiscard]] static std::string name_of(std::string name, std::size_t v) {
-    for (std::size_t at = name.find("aten::"); at != name.npos; at = name.find("aten::")) name.erase(at, 6);
-    for (char& c : name)
-      if (c == '(' || c == ')' || c == ',' || c == '\n' || c == '\r') c = '_';
-    return name + " #" + std::to_string(v);
-  }
-  [[nodiscard]] profiled_graph parts_of(torch::nn::Module const& module, tensor_list const& inputs,
-                                        std::int64_t states) {
-    profiled_graph all{.graph = measured_};
-    std::unordered_map<void const*, std::size_t> places;  // of tensors among the leaves of the profile
-    auto const add = [&](at::Tensor const& t, std::string name, node_type type) {
-      if (!places.try_emplace(t.unsafeGetTensorImpl(), all.leaves.size()).second) return;
+  [[nodiscard]] profiled_graph parts_of(detail::measured_step const& measured, torch::nn::Module const& module,
+                                        tensor_list const& inputs, std::int64_t states) {
+    profiled_graph all{.graph = measured.graph};
+    std::unordered_set<void const*> known;
+    std::unordered_multimap<void const*, std::size_t> places;  // of leaves, by their memory
+    std::unordered_map<std::size_t, std::string> layers;       // by leaf
+    auto const add = [&](at::Tensor const& t, std::string name, node_type type, std::string layer) {
+      if (!known.insert(t.unsafeGetTensorImpl()).second) return;
+      if (t.has_storage()) places.emplace(t.storage().unsafeGetStorageImpl(), all.leaves.size());
+      layers.emplace(all.leaves.size(), std::move(layer));
       all.leaves.push_back({std::move(name), type, std::int64_t(t.nbytes())});
     };
+    auto const layer_of = [](std::string const& name) {
+      return name.substr(0, (std::min)(name.rfind('.'), name.size()));
+    };
     for (auto const& one : module.named_parameters())
-      add(one.value(), one.key(), one.value().requires_grad() ? node_type::param : node_type::other);
+      add(one.value(), one.key(), one.value().requires_grad() ? node_type::param : node_type::other,
+          layer_of(one.key()));
     for (auto const& one : module.named_buffers())
-      if (one.value().defined()) add(one.value(), one.key(), node_type::other);
+      if (one.value().defined()) add(one.value(), one.key(), node_type::other, layer_of(one.key()));
     if (states > 0) all.leaves.push_back({"optimizer.state", node_type::opt_state, states});
     for (std::size_t k = 0; k < inputs.size(); ++k)
-      if (inputs[k].defined()) add(inputs[k], "input " + std::to_string(k), node_type::other);
+      if (inputs[k].defined()) add(inputs[k], "input " + std::to_string(k), node_type::other, {});
     report_.standing_bytes = 0;
     for (auto const& leaf : all.leaves) report_.standing_bytes += leaf.bytes;
     report_.counted_peak += report_.standing_bytes;
@@ -244,19 +244,16 @@ class StepProfiler : public profiled_sweep {
       in_parts += parts[std::size_t(type)];
     report_.counted.peak = report_.counted_peak;
     parts[std::size_t(node_type::other)] = report_.counted_peak - in_parts;
-    for (std::size_t v = 0; v < captured_->operations.size(); ++v) {
-      auto const& one = captured_->operations[v];
-      all.names.push_back(name_of(one.name, v));
+    for (std::size_t v = 0; v < measured.names.size(); ++v) {
+      std::string layer;
       auto& reads = all.reads.emplace_back();
-      for (auto const& source : one.inputs) {
-        if (source.operation >= 0) continue;
-        auto const leaf = std::size_t(source.output);
-        auto const& t = leaf < captured_->inputs ? inputs[leaf] : captured_->leaves[leaf];
-        if (!t.defined()) continue;
-        auto const place = places.find(t.unsafeGetTensorImpl());
-        if (place != places.end() && std::find(reads.begin(), reads.end(), place->second) == reads.end())
-          reads.push_back(place->second);
-      }
+      for (auto const* const memory : measured.reads[v])
+        for (auto [at, end] = places.equal_range(memory); at != end; ++at) {
+          reads.push_back(at->second);
+          if (layer.empty()) layer = layers[at->second];
+        }
+      auto const of = layer.empty() ? std::string{} : " of " + layer;
+      all.names.push_back(measured.names[v] + of + " #" + std::to_string(v));
     }
     all.updates = {{"optimizer.step", std::int64_t(report_.optimizer_seconds * 1e9), optimizer_work_}};
     all.device = device_of(module.parameters()).str();
@@ -264,11 +261,8 @@ class StepProfiler : public profiled_sweep {
   }
 
   StepProfilerOptions options_;
-  std::shared_ptr<detail::captured_graph const> captured_;
-  operation_graph measured_;
   StepReport report_;
   std::int64_t optimizer_work_ = 0;
-  std::string refused_;
 };
 
 }  // namespace cairn::libtorch

@@ -18,11 +18,17 @@ namespace detail {
 [[nodiscard]] inline at::Generator default_generator(c10::Device device) {
   return device.is_cpu() ? at::detail::getDefaultCPUGenerator() : at::globalContext().defaultGenerator(device);
 }
+[[nodiscard]] inline at::Tensor state_of(at::Generator generator) {
+  std::lock_guard const lock{generator.mutex()};
+  return generator.get_state();
+}
+inline void set_state(at::Generator generator, at::Tensor const& state) {
+  std::lock_guard const lock{generator.mutex()};
+  generator.set_state(state);
+}
 inline void add_device_state(c10::Device device, device_states& all) {
   for (auto const& known : all) if (known.first == device) return;
-  auto generator = default_generator(device);
-  std::lock_guard const lock{generator.mutex()};
-  all.emplace_back(device, generator.get_state());
+  all.emplace_back(device, state_of(default_generator(device)));
 }
 /// Adds the states for the CUDA devices of the tensors.
 inline void add_device_states(at::TensorList tensors, device_states& all) {
@@ -42,11 +48,7 @@ inline void add_device_states(at::TensorList tensors, device_states& all) {
 /// Sets the generators to these states, which are copied.
 /// \throws c10::Error   if a state does not belong to its device's generator, or there is no such device
 inline void set_device_states(device_states const& states) {
-  for (auto const& [device, state] : states) {
-    auto generator = detail::default_generator(device);
-    std::lock_guard const lock{generator.mutex()};
-    generator.set_state(state);
-  }
+  for (auto const& [device, state] : states) detail::set_state(detail::default_generator(device), state);
 }
 
 }  // namespace cairn::libtorch

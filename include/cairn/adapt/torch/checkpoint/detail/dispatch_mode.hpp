@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// \file dispatch_mode.hpp  Intercepts calls of operators below autograd for the region that runs in this thread.
+/// \file dispatch_mode.hpp  Intercepts calls of operators below autograd for the record of this thread.
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/stack.h>
 #include <c10/core/DispatchKey.h>
 #include <c10/core/DispatchKeySet.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
+#include <mutex>
 #include <torch/library.h>
+#include <cairn/adapt/torch/checkpoint/detail/saved_hooks.hpp>
 #include <cairn/core/error.hpp>
 
 namespace cairn::libtorch::detail {
@@ -21,10 +23,7 @@ class dispatch_mode {
   virtual void call(c10::OperatorHandle const& op, c10::DispatchKeySet below, torch::jit::Stack& stack) = 0;
 
   /// The mode of the calling thread, or null.
-  [[nodiscard]] static dispatch_mode*& of_thread() {
-    static thread_local dispatch_mode* at_work = nullptr;
-    return at_work;
-  }
+  [[nodiscard]] static dispatch_mode*& of_thread() { return hook_engine::mode(); }
 
  protected:
   ~dispatch_mode() = default;
@@ -49,23 +48,6 @@ class dispatch_mode_scope {
   bool excluded_ = c10::impl::tls_is_dispatch_key_excluded(dispatch_mode_key);
 };
 
-/// During its lifetime, a kernel below autograd runs as if outside the operator: with autograd, and without the mode.
-class above_dispatch_mode {
- public:
-  above_dispatch_mode() {
-    auto around = before_;
-    around.included_ = around.included_.remove(dispatch_mode_key);
-    around.excluded_ = around.excluded_ - c10::autograd_dispatch_keyset_with_ADInplaceOrView;
-    c10::impl::_force_tls_local_dispatch_key_set(around);
-  }
-  above_dispatch_mode(above_dispatch_mode const&) = delete;
-  above_dispatch_mode& operator=(above_dispatch_mode const&) = delete;
-  ~above_dispatch_mode() { c10::impl::_force_tls_local_dispatch_key_set(before_); }
-
- private:
-  c10::impl::LocalDispatchKeySet before_ = c10::impl::tls_local_dispatch_key_set();
-};
-
 inline void dispatch_mode_kernel(c10::OperatorHandle const& op, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
   auto const below = keys & c10::DispatchKeySet(c10::DispatchKeySet::FULL_AFTER, dispatch_mode_key);
   dispatch_mode_scope const off{false};  // what the operator itself calls is part of it
@@ -74,18 +56,20 @@ inline void dispatch_mode_kernel(c10::OperatorHandle const& op, c10::DispatchKey
   else op.redispatchBoxed(below, stack);
 }
 
-/// Makes sure that the kernel is registered.
-/// \throws invalid_call   if another library of this program has a kernel of its own at the key
+/// Makes sure that the kernel is registered, and that libraries of this program share it.
+/// \throws invalid_call   as `need_saved_hooks`; or if something else has a kernel of its own at the key
 inline void need_dispatch_mode(char const* who) {
-  static bool const is_ours = [] {
-    if (c10::Dispatcher::singleton().hasBackendFallbackForDispatchKey(dispatch_mode_key)) return false;
-    static auto* const library = new torch::Library(torch::Library::IMPL, "_", dispatch_mode_key, __FILE__, __LINE__);
-    library->fallback(torch::CppFunction::makeFromBoxedFunction<&dispatch_mode_kernel>());
-    return true;
-  }();
-  if (!is_ours)
-    throw invalid_call{who, "another library of this program intercepts operators already", {},
-                       "let one library run the regions with a policy, or keep parts by cairn::libtorch::keep"};
+  need_saved_hooks(who);
+  auto& engine = *hook_engine::among_ours(torch::autograd::Engine::get_default_engine());
+  static auto* const access = new std::mutex;
+  std::lock_guard const lock{*access};
+  if (engine.has_mode_kernel) return;
+  if (c10::Dispatcher::singleton().hasBackendFallbackForDispatchKey(dispatch_mode_key))
+    throw invalid_call{
+        who, "something else in this program intercepts operators already", {}, "let only cairn intercept them"};
+  static auto* const library = new torch::Library(torch::Library::IMPL, "_", dispatch_mode_key, __FILE__, __LINE__);
+  library->fallback(torch::CppFunction::makeFromBoxedFunction<&dispatch_mode_kernel>());
+  engine.has_mode_kernel = true;
 }
 
 }  // namespace cairn::libtorch::detail

@@ -12,7 +12,8 @@
 #include <ATen/core/grad_mode.h>
 #include <torch/csrc/autograd/saved_variable_hooks.h>
 #include <cairn/adapt/torch/checkpoint/detail/saved_hooks.hpp>
-#include <cairn/adapt/torch/state/detail/saved_metadata.hpp>
+#include <cairn/adapt/torch/state/detail/saved_tensor.hpp>
+#include <cairn/adapt/torch/state/detail/tensor_metadata.hpp>
 #include <cairn/adapt/torch/state/tensor_state.hpp>
 #include <cairn/core/error.hpp>
 
@@ -60,7 +61,7 @@ class packed_tensor final : public torch::autograd::SavedVariableHooks {
   void call_pack_hook(at::Tensor const& t) override {
     alone const none;
     auto const values = t.detach();  // with its grad_fn, the tensor would keep alive the node that owns these hooks
-    metadata_ = saved_metadata::of(values, Check::Metadata);
+    metadata_ = tensor_metadata::of(values, false);
     packed_.emplace(of_->pack(values));
     for (auto const& part : tensors_in(*packed_))
       if (lies_in(part, values)) shared_.emplace_back(part);
@@ -74,9 +75,8 @@ class packed_tensor final : public torch::autograd::SavedVariableHooks {
     at::Tensor t = of_->unpack(std::as_const(*packed_));
     if (!t.defined())
       throw invalid_call{saved_hooks_name, "the unpack function gives no tensor", {}, "return what was packed"};
-    if (!same_saved(metadata_, saved_tensor{t})) {
-      auto const texts =
-          saved_metadata::of(t, Check::Metadata).text() + ", and what was packed was " + metadata_.text();
+    if (!metadata_.is_of(t)) {
+      auto const texts = tensor_metadata::of(t, false).text() + ", and what was packed was " + metadata_.text();
       throw invalid_call{saved_hooks_name, ("the unpack function gives " + texts).c_str(), {},
                          "return a tensor of the same sizes and type on the same device"};
     }
@@ -95,7 +95,7 @@ class packed_tensor final : public torch::autograd::SavedVariableHooks {
   };
 
   std::shared_ptr<functions> of_;
-  saved_metadata metadata_;
+  tensor_metadata metadata_;
   std::optional<typename result_of_pack<Pack>::type> packed_;
   std::vector<saved_tensor> shared_;  ///< tensors of `packed_` in the memory of the saved tensor itself
 };

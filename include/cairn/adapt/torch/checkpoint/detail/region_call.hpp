@@ -1,24 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// \file region_call.hpp  What a region may call, and with which arguments: functions and modules, tensors and
-/// constants.
+/// \file region_call.hpp  What a region may call: functions and modules.
 #include <concepts>
 #include <cstddef>
 #include <functional>
 #include <memory>
-#include <optional>
-#include <string>
 #include <tuple>
 #include <type_traits>
 #include <utility>
-#include <vector>
 #include <ATen/core/Tensor.h>
-#include <c10/core/Device.h>
-#include <c10/core/Scalar.h>
 #include <torch/nn/module.h>
 #include <torch/nn/modules/container/any.h>
 #include <torch/nn/pimpl.h>
-#include <cairn/adapt/torch/state/detail/device_choice.hpp>
 #include <cairn/adapt/torch/state/tensor_state.hpp>
 #include <cairn/door/detail/refused.hpp>
 
@@ -67,33 +60,6 @@ decltype(auto) call_region(Fn& f, Arguments const&... arguments) {
   else return call_with(f, arguments...);
 }
 
-/// The types of arguments without tensors; the recomputation gets a copy.
-template <class T>
-concept plain_constant = std::is_arithmetic_v<T> || std::is_enum_v<T> || std::same_as<T, at::Scalar> ||
-    std::same_as<T, at::Device> || std::same_as<T, std::string> || std::same_as<T, std::nullopt_t> ||
-    (std::is_empty_v<T>&& std::convertible_to<T, device_choice> && !std::default_initializable<T>);  // c10's nullopt
-template <class T>
-concept region_constant = plain_constant<T> || (optional_value<T> && plain_constant<typename T::value_type>);
-template <class T>
-concept region_argument = tensor_state<T> || region_constant<T>;
-
-template <region_argument T>
-void append_argument(T const& argument, tensor_list& parts) {
-  if constexpr (tensor_state<T>) append_tensors(argument, parts);
-}
-template <region_argument T>
-[[nodiscard]] T read_argument(T const& like, tensor_reader& from) {
-  if constexpr (tensor_state<T>) return read_tensors(like, from);
-  else return like;
-}
-/// Arguments of the same types, made from the next tensors.
-template <class... T>
-[[nodiscard]] std::tuple<T...> read_arguments(std::tuple<T...> const& like, at::TensorList parts) {
-  tensor_reader from{parts};
-  return std::apply([&](auto const&... one) { return std::tuple<T...>{read_argument(one, from)...}; },
-                    like);  // braces evaluate from left to right
-}
-
 template <class Result, class... Plan>
 std::type_identity<Result> declared_result(Result (*)(Plan...));
 template <class Result, class Of, class... Plan>
@@ -125,13 +91,5 @@ struct result_said<Fn> : result_said<std::remove_cvref_t<decltype(*std::declval<
       typename cairn::detail::first_returned<std::remove_cvref_t<typename result_said<Fn>::type>,
                                              std::conditional_t<tensor_state<Arguments>, Arguments, void>...,
                                              at::Tensor>::type;
-
-  /// The buffers that a recomputation of f does not change, if f is a module.
-  template <class Fn>
-  [[nodiscard]] std::vector<at::Tensor> buffers_of_function(Fn& f) {
-    if constexpr (pointed_module<Fn>) return f->buffers();
-    else if constexpr (callable_module<Fn>) return f.ptr()->buffers();
-    else return {};
-}
 
 }  // namespace cairn::libtorch::detail

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file saved_hooks.hpp  Default hooks for tensors that autograd saves, without Python.
+#include <atomic>
 #include <cstring>
 #include <functional>
 #include <memory>
@@ -13,21 +14,17 @@
 
 namespace cairn::libtorch::detail {
 
-/// Hooks that save nothing, for a run that is never differentiated.
-struct forgetful_hooks final : torch::autograd::SavedVariableHooks {
-  void call_pack_hook(at::Tensor const&) override {}
-  at::Tensor call_unpack_hook() override { return {}; }
-};
-
 /// Makes the hooks of the next tensor that is saved.
 using saved_hooks_factory = std::function<std::unique_ptr<torch::autograd::SavedVariableHooks>()>;
 
 /// The active factories of one thread, the innermost last.
 using saved_hooks_factories = std::vector<saved_hooks_factory const*>;
 
+class dispatch_mode;
+
 /// The namespace is part of the name by which libraries of one program recognise each other's engine: a class with a
 /// different layout needs a different number.
-inline namespace hook_engine_1 {
+inline namespace hook_engine_2 {
 
 /// LibTorch's engine, which in addition asks the innermost `saved_hooks_scope` of this thread for the hooks of saved
 /// tensors.
@@ -49,6 +46,12 @@ class hook_engine final : public torch::autograd::Engine {
     auto* const at_work = among_ours(torch::autograd::Engine::get_default_engine());
     return at_work ? at_work->in_force_() : in_force();
   }
+  /// The dispatch mode of the calling thread: one for all libraries, because one of them has the kernel.
+  [[nodiscard]] static dispatch_mode*& mode() {
+    auto* const at_work = among_ours(torch::autograd::Engine::get_default_engine());
+    return at_work ? at_work->mode_in_force_() : mode_in_force();
+  }
+  std::atomic<bool> has_mode_kernel = false;  ///< whether a library with cairn has registered it
   std::unique_ptr<torch::autograd::SavedVariableHooks> get_default_saved_variable_hooks() override {
     auto const& asked = in_force();
     return asked.empty() ? nullptr : (*asked.back())();
@@ -60,12 +63,17 @@ class hook_engine final : public torch::autograd::Engine {
     static thread_local saved_hooks_factories list;
     return list;
   }
+  [[nodiscard]] static dispatch_mode*& mode_in_force() {
+    static thread_local dispatch_mode* at_work = nullptr;
+    return at_work;
+  }
   /// Gives other libraries access to the list of the library that owns this engine. A virtual function would not work:
   /// a compiler that sees no derived class calls the function of its own library directly.
   saved_hooks_factories& (*in_force_)() = &in_force;
+  dispatch_mode*& (*mode_in_force_)() = &mode_in_force;
 };
 
-}  // namespace hook_engine_1
+}  // namespace hook_engine_2
 
 /// Makes sure that the active engine asks for hooks.
 /// \throws invalid_call   if an engine other than LibTorch's own is active

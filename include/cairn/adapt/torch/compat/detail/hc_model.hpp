@@ -5,10 +5,10 @@
 #include <memory>
 #include <utility>
 #include <vector>
+#include <ATen/core/Tensor.h>
 #include <torch/nn/module.h>
 #include <torch/nn/modules/container/any.h>
 #include <torch/nn/modules/container/sequential.h>
-#include <cairn/adapt/torch/checkpoint/detail/tensor_stage.hpp>
 #include <cairn/adapt/torch/state/detail/device_choice.hpp>
 #include <cairn/core/error.hpp>
 
@@ -33,8 +33,16 @@ class hc_model {
   }
   /// Whether it is a Sequential, or its nodes are listed.
   [[nodiscard]] bool has_nodes() const { return sequential_ || !nodes_.empty(); }
-  [[nodiscard]] std::vector<tensor_stage> stages() const {
-    return sequential_ ? stages_of(*sequential_) : stages_of(nodes_);
+  /// Calls the nodes one after the other, and `begin()` before each.   \pre has_nodes()
+  template <class Begin>
+  [[nodiscard]] at::Tensor by_nodes(at::Tensor x, Begin const& begin) {
+    auto nodes = nodes_;
+    if (sequential_) nodes.assign(sequential_->begin(), sequential_->end());
+    for (auto& one : nodes) {
+      begin();
+      x = one.forward(x);
+    }
+    return x;
   }
   template <class Result, class... Inputs>
   [[nodiscard]] Result call(Inputs const&... inputs) {

@@ -9,6 +9,7 @@
 #include <vector>
 #include <ATen/core/grad_mode.h>
 #include <cairn/adapt/torch/loop/detail/forward_mode.hpp>
+#include <cairn/adapt/torch/loop/detail/outside_memory.hpp>
 #include <cairn/adapt/torch/loop/detail/state_metadata.hpp>
 #include <cairn/adapt/torch/loop/detail/step_call.hpp>
 #include <cairn/adapt/torch/loop/detail/step_captures.hpp>
@@ -18,10 +19,11 @@
 #include <cairn/adapt/torch/loop/detail/tensor_series.hpp>
 #include <cairn/adapt/torch/loop/loop_options.hpp>
 #include <cairn/adapt/torch/state/detail/captures.hpp>
+#include <cairn/adapt/torch/state/detail/kernel_settings.hpp>
 #include <cairn/adapt/torch/state/detail/read_tracker.hpp>
 #include <cairn/adapt/torch/state/detail/rng_autocast.hpp>
 #include <cairn/adapt/torch/state/detail/write_log.hpp>
-#include <cairn/adapt/torch/state/detail/saved_metadata.hpp>
+#include <cairn/adapt/torch/state/detail/saved_tensor.hpp>
 #include <cairn/adapt/torch/state/tensor_state.hpp>
 #include <cairn/core/action.hpp>
 #include <cairn/core/error.hpp>
@@ -124,6 +126,7 @@ class loop_body {
   [[nodiscard]] tensor_list run_again(tensor_list x, step_index from, step_index to) const {
     at::NoGradGuard const no_grad;
     autocast_scope const casts{around.autocast.without_cache()};
+    settings_scope const as_then{settings_};
     for (step_index i = from; i < to; ++i) {
       x = without_history(checked_step(x, inputs.at(i), i));
       metadata_.compare(who, i + 1, x);
@@ -137,6 +140,8 @@ class loop_body {
                                    std::shared_ptr<gate> const& outside) const {
     at::AutoGradMode const with_grad{true};
     taping_scope const casts{around.autocast};
+    settings_scope const as_then{settings_};
+    reads.settle(who);
     autocast_entries standing;
     for (std::size_t k = 0; k < captures.size(); ++k)
       if (auto const& cast = captures.casts()[k]; cast.leaf.defined()) standing.add(k, cast.result());
@@ -150,7 +155,7 @@ class loop_body {
       auto given = inputs.flags_at(i);
       auto const slices = behind_gate(inputs.at(i), given, behind);
       gathers.insert(gathers.end(), given.begin(), given.end());
-      y = checked_step(y, slices, i);
+      y = step_again(y, slices, i);
       metadata_.compare(who, i + 1, y);
       auto roots = gradient_edges(y);
       auto const inside = [&](Node const& node) {
@@ -199,9 +204,10 @@ class loop_body {
   /// The forward sweep is over. The buffers that steps have changed are put back with each state, so later changes do
   /// not matter. Changed parameters stay refused, as in the plain loop, which has saved them.
   void note_changed_buffers() {
+    reads.settle(who);
     tensor_list parameters;
     for (std::size_t k = 0; k < captures.size(); ++k) parameters.push_back(captures.leaf(k));
-    buffers.each_changed([&](void const* memory, std::int64_t) {
+    buffers.first().each_changed([&](void const* memory, std::int64_t) {
       if (!any_in_memory(parameters, memory)) reads.leave_out(memory);
     });
   }
@@ -219,7 +225,7 @@ class loop_body {
   step_inputs inputs;
   rng_autocast_state
       around;  ///< as when step 0 began; casts are not shared between the first run and recomputation
-  memory_images buffers;  ///< what steps change, as it was before step 0: named buffers, and what step 0 changed
+  outside_memory buffers;  ///< what steps change
   part_flags initial_flags, inner_flags,
       last_flags;           ///< which parts are differentiable in state 0, in the states between, in the last state
   step_outputs outputs;
@@ -253,12 +259,30 @@ class loop_body {
     all.insert(all.end(), given.begin(), given.end());
     write_log changes;
     changes.begin(all);
-    bool const learns = i == 0 && options.side_effects() == SideEffects::RestoreBuffers;
-    read_tracker const tracker{false, learns ? &changes : nullptr};
+    buffers.leave_out_of(changes);
+    changes.notes_generators = options.rng() == Rng::Preserve;
+    bool const learns = options.side_effects() == SideEffects::RestoreBuffers;
+    read_tracker const tracker{learns ? &changes : nullptr};
     auto y = checked_step(x, given, i);
     changes.end();
-    buffers.add(changes);
-    reads.note(tracker, all, y, x.size(), i);
+    // With a tape, casts of automatic casting are cached: they are made once, and no state.
+    bool const caches = around.autocast.caches() && at::GradMode::is_enabled();
+    if (learns) {
+      if (!changes.empty()) reads.note_write(i, changes, who);
+      buffers.add(changes, i);
+      buffers.note_reads(tracker, i, who);
+    }
+    reads.note(tracker, all, y, x.size(), i, who, !caches);
+    return y;
+  }
+  /// Runs a step like `checked_step`, and checks that it reads what it read the first time.
+  [[nodiscard]] tensor_list step_again(tensor_list const& x, tensor_list const& given, step_index i) const {
+    if (!reads.looks_again()) return checked_step(x, given, i);
+    auto all = x;
+    all.insert(all.end(), given.begin(), given.end());
+    read_tracker const tracker;
+    auto y = checked_step(x, given, i);
+    reads.compare(tracker, all, y, i, who);
     return y;
   }
   /// Notes the result of a step's first run, keeps its outputs, and returns the next state.
@@ -282,6 +306,7 @@ class loop_body {
   }
 
   flat_step step_;
+  kernel_settings settings_;
   state_metadata metadata_;
 };
 

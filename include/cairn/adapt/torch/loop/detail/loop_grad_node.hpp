@@ -59,9 +59,9 @@ class loop_grad_node final : public Node {
     stats_recorder::scope const recording{recorder, stats_recorder::half::backward};
     generator_use const drawing{body.options.rng(), body.draws};
     rng_autocast_guard const around{x0, body.options.rng(), drawing};
-    memory_guard const buffers{body.buffers.now()};
+    memory_guard const buffers{body.buffers.first().now()};
     drawing.put_back(body.around.generators);
-    body.buffers.put_back();
+    body.buffers.put_back({});
 
     auto const outside = body.captures.new_gate();
     auto const taped = body.record(x0, 0, body.steps, outside);

@@ -17,6 +17,7 @@
 #include <c10/core/StorageImpl.h>
 #include <cairn/adapt/torch/loop/detail/device_of.hpp>
 #include <cairn/adapt/torch/loop/detail/loop_body.hpp>
+#include <cairn/adapt/torch/loop/detail/outside_memory.hpp>
 #include <cairn/adapt/torch/loop/detail/loop_sweep.hpp>
 #include <cairn/adapt/torch/loop/detail/step_surroundings.hpp>
 #include <cairn/adapt/torch/loop/loop_options.hpp>
@@ -111,7 +112,7 @@ class loop_probe {
     undone_writes changes;
     for (costs_.steps = 0; more;) {
       {
-        read_tracker const tracker{false, &changes.log};
+        read_tracker const tracker{&changes.log};
         body.run_first(x, costs_.steps, costs_.steps + 1);
       }
       ++costs_.steps;
@@ -131,6 +132,7 @@ class loop_probe {
       auto const generators = generator_states::now(initial_);
       costs_.generator_bytes = wide(meter_.allocated() - before);
     }
+    find_late_writes(std::min<step_index>(costs_.steps, counted));
     auto const single = sweep(std::min<step_index>(costs_.steps, 3), 1);
     wide const initial_bytes = storage_list{initial_}.bytes_beside(storage_list{tensor_list(initial_.size())});
     carried_bytes_ = initial_bytes - (std::min)(initial_bytes, costs_.state_bytes);
@@ -220,6 +222,29 @@ class loop_probe {
            (std::min)(saved, before.bytes_alive_with(after) + casts);  // a state that both steps save counts once
   }
 
+  /// Notes what the first steps write to, or draw from, beside what step 0 does, which each sweep finds itself: sweeps
+  /// are measured without looking at their later steps.
+  void find_late_writes(step_index count) {
+    rng_autocast_guard const around{initial_, options_.rng(), drawing_};
+    loop_body body{step_, count, initial_, options_, {first_of(data_.inputs, count), data_.outputs}, who_};
+    body.reads.tracks_later = false;
+    auto x = detached(initial_);
+    undone_writes first;
+    {
+      read_tracker const tracker{&first.log};
+      body.run_first(x, 0, 1);
+    }
+    first.log.end();
+    outside_memory known;
+    known.add(first.log, 0);
+    known.leave_out_of(late_.log);
+    {
+      read_tracker const tracker{&late_.log};
+      body.run_first(x, 1, count);
+    }
+    late_.log.end();
+    late_.undo();
+  }
   /// Takes the bytes and times of one sweep, step by step in the forward half and block by block in the backward half.
   struct sweep_measurement {
     static constexpr double never = std::numeric_limits<double>::infinity();
@@ -303,15 +328,20 @@ class loop_probe {
                    who_};
     body.reads.tracks_later = false;  // tracking would count as time of the step
     struct rewinding {
-      ~rewinding() { body.buffers.put_back(); }
+      ~rewinding() {
+        body.buffers.first().put_back();
+        late.undo();
+      }
       loop_body const& body;
-    } const rewinds{body};
+      undone_writes const& late;
+    } const rewinds{body, late_};
     generator_guard const at_end{drawing_, body.around.generators};
     loop_sweep sweep{leaves{count, size, revolve{cairn::detail::leaves_in(count, size), 1}}, body};
     auto const last = sweep.run(body);
     measured.forward = false;
     if (size == 1)
-      body.buffers.each_changed([&](void const*, std::int64_t bytes) { costs_.generator_bytes += wide(bytes); });
+      body.buffers.first().each_changed(
+          [&](void const*, std::int64_t bytes) { costs_.generator_bytes += wide(bytes); });
     costs_.step_seconds = size == 1 ? measured.step_seconds : (std::min)(measured.step_seconds, costs_.step_seconds);
     storage_list const of_last{last};
     costs_.state_bytes = (std::max)(costs_.state_bytes, of_last.bytes_beside(*measured.previous));
@@ -350,6 +380,7 @@ class loop_probe {
   generator_use drawing_{Rng::Preserve};  ///< the probe restores generators, regardless of the options
   rng_autocast_guard around_;  ///< generators are restored from the states that a sweep keeps, if any
   memory_guard buffers_;
+  undone_writes late_;
   std::int64_t marked_ = 0, most_ = 0;
   wide asked_bytes_ = 0, carried_bytes_ = 0;
   /// Memory that a state shares with the next one, at another place, but not with the one after that.

@@ -12,7 +12,7 @@
 #include <cairn/adapt/torch/loop/detail/pinned_copy.hpp>
 #include <cairn/adapt/torch/loop/detail/step_surroundings.hpp>
 #include <cairn/adapt/torch/loop/loop_options.hpp>
-#include <cairn/adapt/torch/state/detail/saved_metadata.hpp>
+#include <cairn/adapt/torch/state/detail/saved_tensor.hpp>
 #include <cairn/adapt/torch/state/tensor_state.hpp>
 #include <cairn/core/action.hpp>
 #include <cairn/core/error.hpp>

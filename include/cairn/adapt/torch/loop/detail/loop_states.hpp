@@ -32,7 +32,7 @@ class loop_states {
   /// Begins the forward half. The generators' states are read only now that other threads can see that they are in use.
   void begin_forward(loop_body& body, generator_use const& drawing) {
     begin_half(drawing);
-    body.buffers = memory_images{body.options.restored_buffers()};
+    body.buffers = outside_memory{body.options.restored_buffers()};
     remember_surroundings(body);
     body.around.generators = around_.generators;
   }
@@ -43,11 +43,7 @@ class loop_states {
   /// Stores generators and buffers, for the step after live.
   void remember_surroundings(loop_body const& body) {
     if (body.options.rng() == Rng::Preserve) around_.generators = generator_states::now(live);
-    around_.buffers = (knows_all(body, around_) ? around_.buffers : body.buffers).now();
-  }
-  /// The buffers as they are now.
-  [[nodiscard]] memory_images buffers_now(loop_body const& body) const {
-    return (knows_all(body, around_) ? around_.buffers : body.buffers).now();
+    around_.buffers = body.buffers.stored_now(around_.buffers);
   }
 
   /// Runs steps [from, to) on x for the first time; with a tape as long as something is learned from it.
@@ -116,14 +112,14 @@ class loop_states {
       live.push_back(part.value);
     }
     drawing_->put_back(body.around.generators);
-    body.buffers.put_back();
+    body.buffers.put_back({});
   }
 
   /// The states of the generators, and buffers.
   [[nodiscard]] tensor_list tensors_around(loop_body const& body) const {
     tensor_list all;
     body.around.generators.list_tensors(all);
-    body.buffers.list_tensors(all);
+    body.buffers.first().list_tensors(all);
     around_.list_tensors(all);
     return all;
   }
@@ -155,13 +151,9 @@ class loop_states {
   }
 
  private:
-  /// Step 0 shows which other tensors steps change. What was stored before it does not know them.
-  [[nodiscard]] static bool knows_all(loop_body const& body, step_surroundings const& around) {
-    return around.buffers.size() == body.buffers.size();
-  }
   void put_back(loop_body const& body, step_surroundings const& around) const {
-    around.put_back(*drawing_);
-    if (!knows_all(body, around)) body.buffers.put_back();
+    drawing_->put_back(around.generators);
+    body.buffers.put_back(around.buffers);
   }
 
   std::vector<loop_slot> slots_;

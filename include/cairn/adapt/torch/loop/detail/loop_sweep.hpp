@@ -87,12 +87,13 @@ class loop_sweep {
     generator_use const drawing{body.options.rng(), body.draws};
     states_.begin_half(drawing);
     rng_autocast_guard const around{states_.live, body.options.rng(), drawing};
-    memory_guard const buffers{states_.buffers_now(body)};
+    memory_guard const buffers{body.buffers.first().now()};
     states_.put_back_surroundings(body);
     gradients_so_far gradients{body, std::move(bars), outputs, wanted};
     backward_half half{states_, body, gradients, recorder_.get()};
     if (!half.pauses()) run_half(half, body);
     drawing.check(body.who);
+    body.reads.settle(body.who);
     return gradients.take();
   }
 

@@ -55,7 +55,7 @@ void check_rebuilt([[maybe_unused]] char const* who, [[maybe_unused]] Step step,
     autocast_scope const casts{autocast_state::now().without_cache()};
     generator_use const drawing{options.rng()};
     auto const run = [&](State const& x, step_index i, write_log& changes) {
-      read_tracker const tracker{false, &changes};
+      read_tracker const tracker{&changes};
       State x1 = step(x, i);
       changes.end();
       return x1;

@@ -5,7 +5,7 @@
 #include <vector>
 #include <ATen/core/Tensor.h>
 #include <cairn/adapt/torch/loop/detail/tensor_series.hpp>
-#include <cairn/adapt/torch/state/detail/saved_metadata.hpp>
+#include <cairn/adapt/torch/state/detail/saved_tensor.hpp>
 #include <cairn/adapt/torch/state/tensor_state.hpp>
 #include <cairn/core/action.hpp>
 #include <cairn/core/error.hpp>

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file step_reads.hpp  What the steps of a loop read from outside.
+#include <algorithm>
 #include <cstddef>
 #include <string>
+#include <utility>
+#include <vector>
 #include <ATen/core/Tensor.h>
 #include <cairn/adapt/torch/state/detail/read_tracker.hpp>
 #include <cairn/adapt/torch/state/tensor_state.hpp>
@@ -36,7 +39,10 @@ class step_reads {
   void leave_out(void const* memory) { reads_.leave_out(memory); }
   /// Notes what a step has read.   \param given  its state and inputs   \param y  what it made
   /// \param parts  number of parts of a state
-  void note(read_tracker const& tracker, at::TensorList given, at::TensorList y, std::size_t parts, step_index i) {
+  /// \param keeps  whether what it made may be kept by the program
+  void note(read_tracker const& tracker, at::TensorList given, at::TensorList y, std::size_t parts, step_index i,
+            char const* who, bool keeps) {
+    settle(who);
     auto const reads = tracker.reads(given);
     bool varies = false;
     for (auto const& read : reads) {
@@ -50,7 +56,13 @@ class step_reads {
       if (state_read_ < 0 && states_made_.holds_address(memory)) state_read_ = i;
     });
     reads_.add(reads, i);
+    tracker.each_read(given, [&](void const* memory, storage_set::weak_storage const& storage) {
+      varies = varies || (i > 0 && read_since_.number_of(memory) < 0 && storage.expired());  // replaced by this step
+      read_since_.add(storage, last_tracked_ + 1);
+    });
+    last_tracked_ = i;
     tracks_all_ = tracks_all_ || varies || tracker.costs_little();
+    if (keeps) note_made(tracker, y, i, false);
     for (std::size_t k = 0; k < parts && k < y.size(); ++k)
       if (y[k].defined() && tracker.made(y[k])) states_made_.add(y[k]);
   }
@@ -65,6 +77,57 @@ class step_reads {
       if (!any_in_memory(x, memory) && !any_in_memory(given, memory) && !reads_.knows_memory_of(y[k]))
         states_made_.add(y[k]);
     }
+  }
+  /// A step writes to memory, or draws from a generator, that was not known: from now on all steps are tracked.
+  /// \throws invalid_call   if steps that were not tracked may have done so before
+  void note_write(step_index i, write_log const& changes, char const* who) {
+    tracks_all_ = tracks_all_ || tracks_later;
+    if (i > last_tracked_ + 1 && !changes.generators().empty())
+      throw invalid_call{who,
+                         "a step draws from a generator of its own, and it is not known whether earlier steps did",
+                         {{"step", i}, {"steps not seen", i - last_tracked_ - 1}},
+                         "use Capture::EveryStep, or draw from the default generator"};
+    for (auto const& one : changes.images()) {
+      if (auto const made = made_.number_of(one.key()); made >= 0 && made != i)
+        throw invalid_call{who,
+                           "a step writes to a tensor that an earlier step has made",
+                           {{"step", i}, {"made by step", made}},
+                           "make it before the loop, or a part of the state"};
+      if (i > last_tracked_ + 1 && one.version() != 0 && read_since_.number_of(one.key()) < 0)
+        throw invalid_call{who,
+                           "a step writes to a tensor, and it is not known whether earlier steps did",
+                           {{"step", i}, {"steps not seen", i - last_tracked_ - 1}},
+                           "name the tensor by LoopOptions::buffers"};
+    }
+  }
+  /// Whether second runs are to be compared: some step has made a tensor that outlives it and is no state.
+  [[nodiscard]] bool looks_again() const noexcept { return has_makers_; }
+  /// The tapes of the steps before are gone.
+  /// \throws invalid_call   if a step made something anew that it is only known to make once
+  void settle(char const* who) const {
+    std::vector<step_index> again;
+    for (auto const& one : may_be_kept_) {
+      if (one.memory.expired()) continue;
+      made_.add(one.memory, one.step);
+      has_makers_ = true;
+      if (one.is_again) again.push_back(one.step);
+    }
+    may_be_kept_.clear();
+    for (auto const step : std::exchange(kept_by_, {}))
+      if (std::find(again.begin(), again.end(), step) != again.end()) refuse_other_read(who, step);
+  }
+  /// What a step reads in its second run, it has read in its first one.
+  /// \throws invalid_call   if it reads what another step has made
+  void compare(read_tracker const& tracker, at::TensorList given, at::TensorList y, step_index i,
+               char const* who) const {
+    tracker.each_read(given, [&](void const* memory, storage_set::weak_storage const&) {
+      auto const since = read_since_.number_of(memory), made = made_.number_of(memory);
+      if (since >= 0 && since <= i) return;
+      if (since < 0 && made < 0) return;  // not made by steps: what it holds is the program's
+      if (made != i || since < 0) refuse_other_read(who, i);
+      kept_by_.push_back(i);  // made once by this step, unless it makes it anew now
+    });
+    note_made(tracker, y, i, true);
   }
   /// \throws invalid_call   if a step was seen to read an earlier state
   void check_states(char const* who) const {
@@ -86,7 +149,32 @@ class step_reads {
   }
 
  private:
+  [[noreturn]] static void refuse_other_read(char const* who, step_index i) {
+    throw invalid_call{who,
+                       "a step that runs again reads a tensor that it did not read the first time, and another run "
+                       "of a step has made it",
+                       {{"step", i}},
+                       "make what steps hand on a part of the state, or write to a tensor in place of assigning one"};
+  }
+  /// What a step has made beside its results is looked at when its tape is gone.
+  void note_made(read_tracker const& tracker, at::TensorList y, step_index i, bool is_again) const {
+    tracker.each_made([&](void const* memory, storage_set::weak_storage const& storage) {
+      if (!any_in_memory(y, memory)) may_be_kept_.push_back({storage, i, is_again});
+    });
+  }
+  struct made_memory {
+    storage_set::weak_storage memory;
+    step_index step;
+    bool is_again;  ///< in a second run
+  };
+
   read_list reads_;
+  mutable storage_set made_;  ///< what steps have made and left, with the step
+  mutable std::vector<made_memory> may_be_kept_;
+  mutable std::vector<step_index> kept_by_;  ///< steps whose second run reads what their first one made
+  mutable bool has_makers_ = false;
+  storage_set read_since_;  ///< what steps have read, with the first step that may have
+  step_index last_tracked_ = -1;
   storage_set states_made_;  ///< memory of states that were made while reads were tracked
   step_index state_read_ = -1;  ///< the first step that was seen to read one of them
   bool tracks_all_ = false;  ///< every later step is tracked

@@ -12,11 +12,6 @@ namespace cairn::libtorch::detail {
 struct step_surroundings {
   generator_states generators;
   memory_images buffers;
-
-  void put_back(generator_use const& drawing) const {
-    drawing.put_back(generators);
-    buffers.put_back();
-  }
   void list_tensors(tensor_list& all) const {
     generators.list_tensors(all);
     buffers.list_tensors(all);

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <utility>
 #include <vector>
+#include <cairn/adapt/torch/memory/detail/node_blocks.hpp>
 
 namespace cairn::libtorch::detail {
 
@@ -33,6 +34,10 @@ class byte_account : public std::enable_shared_from_this<byte_account> {
   static void take_part(std::shared_ptr<byte_account> account) noexcept {
     if (!is_gone()) place().account = std::move(account);
   }
+  /// What the calling thread has begun since its node of backward began; null if the thread ends.
+  [[nodiscard]] static node_blocks* blocks_of_thread() noexcept { return is_gone() ? nullptr : &place().blocks; }
+  /// Of the nodes whose blocks count here.
+  [[nodiscard]] node_gradients& gradients() noexcept { return gradients_; }
   void set_limit(std::int64_t bytes) noexcept { limit_ = bytes; }
   /// Whether it is an error to pass the limit.
   void set_strict(bool strict) noexcept { strict_ = strict; }
@@ -55,6 +60,7 @@ class byte_account : public std::enable_shared_from_this<byte_account> {
     if (lenders_.empty()) {  // what was made before counts no more
       ++epoch_;
       live_ = peak_ = passed_ = window_ = 0;
+      begun_ = window_at_ = 0;
     }
     lenders_.push_back(&one);
     is_open_ = true;
@@ -68,8 +74,9 @@ class byte_account : public std::enable_shared_from_this<byte_account> {
   }
 
   /// Takes note of the most at once since the last time.
-  /// \param handed_over  bytes of it that turned out to be the caller's
+  /// \param handed_over  bytes of it that turned out to be the caller's, less those that turned out not to be
   void settle(std::int64_t handed_over = 0) noexcept {
+    window_at_ = begun_.load();
     auto const most = (std::max)(window_.exchange(live_) - handed_over, live_.load());
     raise(peak_, most);
     if (most > limit_) raise(passed_, most);
@@ -93,9 +100,14 @@ class byte_account : public std::enable_shared_from_this<byte_account> {
       }
     is_asking = false;
   }
-  void begin(std::int64_t bytes) noexcept {
-    raise(window_, live_ += bytes);
+  /// \returns its number
+  std::uint64_t begin(std::int64_t bytes) noexcept {
+    auto const number = ++begun_;
+    if (raise(window_, live_ += bytes)) window_at_ = number;
+    return number;
   }
+  /// Whether the block was there when the most was counted since `settle`.
+  [[nodiscard]] bool is_in_most(std::uint64_t block) const noexcept { return block <= window_at_; }
   void end(std::int64_t bytes, std::uint64_t epoch) noexcept {
     if (epoch == epoch_) live_ -= bytes;
   }
@@ -103,6 +115,7 @@ class byte_account : public std::enable_shared_from_this<byte_account> {
  private:
   struct thread_place {
     std::shared_ptr<byte_account> account;
+    node_blocks blocks;
     ~thread_place() { is_gone() = true; }
   };
   [[nodiscard]] static thread_place& place() noexcept {
@@ -114,16 +127,19 @@ class byte_account : public std::enable_shared_from_this<byte_account> {
     static thread_local bool gone = false;
     return gone;
   }
-  static void raise(std::atomic<std::int64_t>& most, std::int64_t to) noexcept {
-    for (auto now = most.load(); now < to && !most.compare_exchange_weak(now, to);) {}
+  static bool raise(std::atomic<std::int64_t>& most, std::int64_t to) noexcept {
+    for (auto now = most.load(); now < to;)
+      if (most.compare_exchange_weak(now, to)) return true;
+    return false;
   }
 
   std::mutex access_;
   std::vector<byte_lender*> lenders_;
   std::atomic<bool> is_open_ = false, strict_ = false;
-  std::atomic<std::uint64_t> epoch_ = 0;
+  std::atomic<std::uint64_t> epoch_ = 0, begun_ = 0, window_at_ = 0;
   std::atomic<std::int64_t> limit_ = (std::numeric_limits<std::int64_t>::max)(), live_ = 0, peak_ = 0, passed_ = 0,
                             window_ = 0;
+  node_gradients gradients_;
 };
 
 }  // namespace cairn::libtorch::detail

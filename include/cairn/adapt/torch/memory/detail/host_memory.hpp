@@ -53,14 +53,24 @@ class host_memory : public byte_total {
     return one;
   }
 
-  /// The block belongs to the caller now, and counts no more in this account.   \returns its bytes, if it did
+  /// The block belongs to the caller now, and counts no more in this account.
+  /// \returns its bytes, if they are part of the most that the account has counted since it settled
   std::int64_t hand_over(void const* address, byte_account& account) {
     std::lock_guard const lock{access_};
-    auto const found = blocks_.find(const_cast<void*>(address));
-    if (found == blocks_.end() || found->second.account.get() != &account) return 0;
-    account.end(found->second.bytes, found->second.epoch);
-    found->second.account.reset();
-    return found->second.bytes;
+    auto* const found = block_of(address, account);
+    if (found == nullptr) return 0;
+    found->account.reset();
+    if (!std::exchange(found->counts, false)) return 0;
+    account.end(found->bytes, found->epoch);
+    return account.is_in_most(found->number) ? found->bytes : 0;
+  }
+  /// The block was taken for a gradient, which it is not: from now on it counts.
+  void count(void const* address, byte_account& account) {
+    std::lock_guard const lock{access_};
+    auto* const found = block_of(address, account);
+    if (found == nullptr || found->counts || found->epoch != account.epoch()) return;
+    found->counts = true;
+    found->number = account.begin(found->bytes);
   }
 
   void add(std::shared_ptr<hook_entry> hook) {
@@ -86,9 +96,17 @@ class host_memory : public byte_total {
   struct block {
     std::int64_t bytes = 0;
     std::uint64_t told = 0;  ///< registrations when the block began: its end is not reported to later hooks
-    std::shared_ptr<byte_account> account = nullptr;  ///< in which it counts
-    std::uint64_t epoch = 0;
+    std::shared_ptr<byte_account> account = nullptr;  ///< of the thread that began it
+    std::uint64_t epoch = 0, number = 0;
+    bool counts = false;  ///< in the account
+    void end() const noexcept {
+      if (account && counts) account->end(bytes, epoch);
+    }
   };
+  [[nodiscard]] block* block_of(void const* address, byte_account const& account) {
+    auto const found = blocks_.find(const_cast<void*>(address));
+    return found == blocks_.end() || found->second.account.get() != &account ? nullptr : &found->second;
+  }
 
   /// In front of the previous allocator. Blocks remain plain addresses with one deleter, as oneDNN's tensors need.
   class allocator final : public allocator_base<allocator_root> {
@@ -96,7 +114,8 @@ class host_memory : public byte_total {
     explicit allocator(host_memory& memory) : memory_{memory} {}
     [[nodiscard]] c10::DataPtr take(std::size_t bytes) const override {
       if (auto* const account = byte_account::of_thread(); account != nullptr && account->is_open())
-        account->make_room(std::int64_t(bytes));
+        if (auto* const node = byte_account::blocks_of_thread(); !node->expects_gradient(std::int64_t(bytes)))
+          account->make_room(std::int64_t(bytes));
       auto data = memory_.behind_->allocate(bytes);
       if (data.get() == nullptr || !data.compare_exchange_deleter(memory_.behind_->raw_deleter(), &free_counted))
         return data;
@@ -146,10 +165,12 @@ class host_memory : public byte_total {
       if (auto* const account = byte_account::of_thread(); account != nullptr && account->is_open()) {
         begun.account = account->shared_from_this();
         begun.epoch = account->epoch();
-        account->begin(bytes);
+        auto& node = *byte_account::blocks_of_thread();
+        if (begun.counts = !node.expects_gradient(bytes); begun.counts) begun.number = account->begin(bytes);
+        node.add(address, bytes);
       }
       auto& known = blocks_[address];  // present if other code freed the last block here without its deleter
-      if (known.account) known.account->end(known.bytes, known.epoch);
+      known.end();
       change_by(bytes - std::exchange(known, begun).bytes);
     }
     tell(*hooks, begun.told, bytes, 0);
@@ -159,7 +180,7 @@ class host_memory : public byte_total {
     auto const found = blocks_.find(address);
     if (found == blocks_.end()) return {};  // allocated before counting began
     auto const ended = std::move(found->second);
-    if (ended.account) ended.account->end(ended.bytes, ended.epoch);
+    ended.end();
     change_by(-ended.bytes);
     blocks_.erase(found);
     return ended;

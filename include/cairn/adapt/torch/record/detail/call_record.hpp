@@ -2,53 +2,67 @@
 #pragma once
 /// \file call_record.hpp  One call of a program: what its operators read and made, so that what was dropped can be made
 /// again.
+#include <ATen/SequenceNumber.h>
 #include <ATen/core/stack.h>
 #include <algorithm>
 #include <c10/util/flat_hash_map.h>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
+#include <cairn/adapt/torch/checkpoint/checkpoint_policy.hpp>
 #include <cairn/adapt/torch/checkpoint/detail/dispatch_mode.hpp>
+#include <cairn/adapt/torch/checkpoint/detail/group_state.hpp>
+#include <cairn/adapt/torch/checkpoint/detail/saved_hooks.hpp>
 #include <cairn/adapt/torch/memory/detail/byte_account.hpp>
+#include <cairn/adapt/torch/record/detail/call_contents.hpp>
 #include <cairn/adapt/torch/record/detail/draws.hpp>
-#include <cairn/adapt/torch/record/detail/held_contents.hpp>
+#include <cairn/adapt/torch/record/detail/kept_names.hpp>
 #include <cairn/adapt/torch/record/detail/layer_watch.hpp>
-#include <cairn/adapt/torch/record/detail/layout_list.hpp>
 #include <cairn/adapt/torch/record/detail/leaf_gradients.hpp>
 #include <cairn/adapt/torch/record/detail/live_records.hpp>
 #include <cairn/adapt/torch/record/detail/memory_cells.hpp>
 #include <cairn/adapt/torch/record/detail/operator_run.hpp>
+#include <cairn/adapt/torch/record/detail/overwritable.hpp>
 #include <cairn/adapt/torch/record/detail/plain_tensor.hpp>
+#include <cairn/adapt/torch/record/detail/record_blocks.hpp>
+#include <cairn/adapt/torch/record/detail/record_regions.hpp>
 #include <cairn/adapt/torch/record/detail/record_totals.hpp>
 #include <cairn/adapt/torch/record/detail/recorded_operators.hpp>
 #include <cairn/adapt/torch/record/detail/schema_facts.hpp>
 #include <cairn/adapt/torch/state/detail/rng_autocast.hpp>
 #include <cairn/core/error.hpp>
+#include <torch/csrc/autograd/engine.h>
+#include <torch/csrc/autograd/saved_variable_hooks.h>
 
 namespace cairn::libtorch::detail {
 
 /// The record of one call. It belongs to the tensors that autograd saved in the call. It never holds a tensor with a
 /// history, which would hold the record in turn.
-class call_record final : public dispatch_mode, public memory_reader, public byte_lender {
+class call_record final : public call_contents,
+                          public dispatch_mode,
+                          public memory_reader,
+                          public byte_lender,
+                          public std::enable_shared_from_this<call_record> {
  public:
-  /// \param account  its limit says when to drop something
-  call_record(std::shared_ptr<byte_account> account, std::shared_ptr<record_totals> totals)
-      : account_{std::move(account)}, totals_{std::move(totals)} {
+  /// \param account  its limit says when to drop something; null without a limit   \param who  is named in errors
+  call_record(std::shared_ptr<byte_account> account, std::shared_ptr<record_totals> totals, char const* who)
+      : call_contents{std::move(totals), who}, account_{std::move(account)} {
     live_records::add(*this);
+    if (!account_) return;
     account_->join(*this);
+    if (auto* const node = byte_account::blocks_of_thread()) node->close();
   }
   call_record(call_record const&) = delete;
   call_record& operator=(call_record const&) = delete;
   ~call_record() {
     live_records::remove(*this);
-    if (!account_->leave(*this) || account_->passed() == 0 || account_->is_strict()) return;
+    if (!account_ || !account_->leave(*this) || account_->passed() == 0 || account_->is_strict()) return;
     try {
       totals_->tell_passed(account_->limit(), account_->passed());
     } catch (...) {  // a notice ends no program
@@ -61,6 +75,41 @@ class call_record final : public dispatch_mode, public memory_reader, public byt
   }
   /// Shows what layers make, once the call is over.   \pre before the first operator
   void watch(std::shared_ptr<layer_watch> layers) noexcept { layers_ = std::move(layers); }
+  /// Drops what is inside of blocks, in place of what costs least.   \pre before the first operator
+  void divide(std::shared_ptr<record_blocks> blocks) noexcept { blocks_ = std::move(blocks); }
+  saved_hooks_factory const* factory = nullptr;  ///< of what is saved in the call
+
+  // ---- regions
+  /// What holds of the operators that run now.
+  struct rules {
+    checkpoint_policy const* policy = nullptr;  ///< which results are held
+    kept_names const* names = nullptr;          ///< which parts are held; null for all
+    bool verify = false;                        ///< whether what is made again is compared with what was saved
+    bool in_kept_part = false;
+  };
+  rules in_force;
+  /// \param is_call  whether the call itself is the region
+  void open_region(bool is_call, bool keeps_leftovers) {
+    std::lock_guard const lock{access_};
+    is_call ? regions_.drop_all(keeps_leftovers) : regions_.open(keeps_leftovers);
+  }
+  void close_region() {
+    std::lock_guard const lock{access_};
+    regions_.close();
+  }
+  [[nodiscard]] bool is_in_region() const { return regions_.drops_now(); }
+  /// Whether what is saved now is not held, unless it is said to be.
+  [[nodiscard]] bool drops_parts() const { return is_in_region() || blocks_; }
+  /// What a tensor holds is held as long as its region lives, or until its block is done.
+  void keep(at::Tensor const& t) {
+    std::lock_guard const lock{access_};
+    if (is_plain_memory(t)) keep(contents_.shown_by(t));
+  }
+  /// Hooks of the program hold an input of the region.   \pre before the first operator
+  void is_packed(at::Tensor const& t, std::unique_ptr<torch::autograd::SavedVariableHooks> hooks) {
+    std::lock_guard const lock{access_};
+    outside_.pack(contents_.shown_by(t), t, std::move(hooks));
+  }
 
   // ---- forward
   /// Runs an operator of the program, and records it.
@@ -68,7 +117,8 @@ class call_record final : public dispatch_mode, public memory_reader, public byt
     auto const& facts = schema_facts::of(op);
     auto const given = torch::jit::last(stack, facts.writes.size());
     if (facts.is_ignored) {
-      if (!given.empty() && given[0].isTensor() && given[0].toTensor().defined()) leaves_.note(given[0].toTensor());
+      if (account_ && !given.empty() && given[0].isTensor() && given[0].toTensor().defined())
+        leaves_.note(given[0].toTensor());
       return op.redispatchBoxed(below, &stack);
     }
     if (facts.any_write)
@@ -79,24 +129,46 @@ class call_record final : public dispatch_mode, public memory_reader, public byt
               if (is_plain_memory(t)) tell(t);
             });
       });
-    bool pinned = facts.is_foreign;
+    // Whoever writes a region says that it can run again, and all that is in it.
+    bool const is_guest = facts.is_foreign && !facts.any_write && is_in_region();
+    bool pinned = facts.is_foreign && !is_guest;
+    bool const saves =
+        in_force.policy != nullptr && !in_force.in_kept_part && !facts.leaves_open && policy_saves(op, given);
     {
       std::lock_guard const lock{access_};
       operators_.begin(op, facts, below);
-      before_run(given, pinned);
+      if (int const number = operators_.size() - 1; blocks_ && blocks_->ends_at(number)) {
+        close_block(blocks_->first(), number, [](int) { return false; });
+        blocks_->begin_at(number);
+      }
+      before_run(given, pinned, [&](int c, at::Tensor const& t) {
+        if (account_) leaves_.note(t);
+        if (blocks_) hold_if_it_passes(c, t);
+      });
     }
     at::Generator before;
     float seconds = 0;
     try {
       std::unique_lock<std::mutex> drawing;
-      if (facts.draws) {
+      std::optional<draws_of_guest> guest;
+      if (facts.draws || is_guest) {
         if (!drawing_) drawing_.emplace(Rng::Preserve);
-        drawing = std::unique_lock{drawing_access()};
+        if (is_guest) guest.emplace(given);
+        else drawing = std::unique_lock{drawing_access()};
         before = copy_of(generator_of(facts, given));
       }
-      auto const begin = std::chrono::steady_clock::now();
-      op.redispatchBoxed(below, &stack);
-      seconds = std::chrono::duration<float>(std::chrono::steady_clock::now() - begin).count();
+      auto* const call = facts.is_foreign ? std::exchange(of_call(), nullptr) : nullptr;  // it may have regions in it
+      auto const begin = account_ ? std::chrono::steady_clock::now() : std::chrono::steady_clock::time_point{};
+      try {
+        op.redispatchBoxed(below, &stack);
+      } catch (...) {
+        if (call != nullptr) of_call() = call;
+        throw;
+      }
+      if (call != nullptr) of_call() = call;
+      if (account_) seconds = std::chrono::duration<float>(std::chrono::steady_clock::now() - begin).count();
+      if (guest && !guest->are_of(before)) before = {};
+      if (guest && (guest->are_of_others(before) || (before.defined() && drawing_->overlaps()))) pinned = true;
     } catch (...) {
       std::lock_guard const lock{access_};
       operators_.undo();
@@ -107,41 +179,60 @@ class call_record final : public dispatch_mode, public memory_reader, public byt
       auto& one = operators_[operators_.size() - 1];
       one.seconds = seconds;
       one.generator = std::move(before);
-      after_run(stack, pinned);
+      if (after_run(stack, pinned)) {
+        int const number = operators_.size() - 1;
+        if (blocks_) blocks_->ran(hash_of(number));
+        if (saves) operators_.each_made(number, [&](int c) { keep(c); });
+      }
+      sequence_ = at::sequence_number::peek();
     }
-    check_limit();
+    if (account_) account_->settle(), check_limit();
   }
   /// What to ask for in backward; the tensor itself must be held if the content is -1.
   struct saved_tensor {
     int content = -1, layout = -1, position = 0;
-    bool has_gaps = false;  ///< its bits are no sign
+    int region = 0, place = -1;  ///< place in a region
+    bool verify = false;
+    int by = 0;  ///< the operator whose adjoint asks for it
   };
   [[nodiscard]] saved_tensor save(at::Tensor const& t) {
     std::lock_guard const lock{access_};
-    if (is_over_ || !is_plain_memory(t)) return {};
+    saved_tensor outside{-1, -1, operators_.size()};
+    // The node of an operator is made before it saves inputs and runs, and its results are saved before the next one.
+    outside.by = operators_.size() - int(at::sequence_number::peek() == sequence_);
+    if (is_over_ || !is_plain_memory(t)) return outside;
     ++totals_->saved;
     int const c = contents_.shown_by(t);
     check_values(c, t);
     auto& one = contents_[c];
-    if (one.made_by < 0) return {};
+    if (!one.can_be_made()) return outside;
     ++one.wanted;
-    one.asked_at = operators_.size();
-    wanted_at_.resize(std::size_t(operators_.size()));
-    ++wanted_at_[std::size_t(one.made_by)];
-    if (!is_there(one.kept)) held_.hold(c, t.storage(), false);
-    int const layout = one.layout = layouts_.of(t, one.layout);
-    one.is_mixed = one.is_mixed || (one.saved_layout >= 0 && one.saved_layout != layout);
-    one.saved_layout = layout;
-    return {c, layout, one.asked_at, operators_[one.made_by].facts->has_gaps && t.scalar_type() == at::kByte};
+    one.is_kept = one.is_kept || (blocks_ && in_force.in_kept_part);
+    bool const holds = in_force.in_kept_part || !is_in_region();
+    saved_tensor saved{c, -1, 0, regions_.now(), regions_.add(c, holds), in_force.verify, outside.by};
+    one.asked_at = saved.position = operators_.size();
+    if (one.made_by >= 0) {
+      saves_.push_back({c, outside.by});
+      wanted_at_.resize(std::size_t(operators_.size()));
+      ++wanted_at_[std::size_t(one.made_by)];
+      saved.verify = saved.verify && !(operators_[one.made_by].facts->has_gaps && t.scalar_type() == at::kByte);
+      if (holds && !is_there(one.kept)) held_.hold(c, t.storage(), false);
+    }
+    saved.layout = one.layout = layouts_.of(t, one.layout);
+    one.is_mixed = one.is_mixed || (one.saved_layout >= 0 && one.saved_layout != saved.layout);
+    one.saved_layout = saved.layout;
+    return saved;
   }
   /// What the tensor holds is not made again but held: something that no operator shows has made it.
   void pin(at::Tensor const& t) {
     std::lock_guard const lock{access_};
-    if (is_plain_memory(t)) pin(contents_.shown_by(t), t.storage());
+    if (is_plain_memory(t)) call_contents::pin(contents_.shown_by(t), t.storage());
   }
   /// The call is over: forgets what no saved tensor needs.
   void end() {
+    live_records::end();
     std::lock_guard const lock{access_};
+    regions_.close_all();
     is_over_ = true;
     drawing_.reset();
     wanted_at_.resize(std::size_t(operators_.size()));
@@ -166,28 +257,73 @@ class call_record final : public dispatch_mode, public memory_reader, public byt
     }
     for (int c = 0; c < contents_.size(); ++c)
       if (!reached[std::size_t(c)]) held_.drop(c);
+    regions_.leave_out_others(std::move(reached));
+    outside_.leave_to_hooks();
     forget_above();
   }
 
-  // ---- backward
-  [[nodiscard]] at::Tensor take(saved_tensor const& saved) {
-    int const c = saved.content;
-    byte_account::take_part(account_);
+  /// What the blocks are, at the end of the call.
+  /// \param ends, told  as for `record_blocks::settle`
+  void settle(std::vector<int> ends, std::function<void(int block, bool again)> told) {
     std::lock_guard const lock{access_};
-    check_limit(leaves_.hand_over(*account_, account_->is_nearly_full()));
+    blocks_->settle(std::move(ends), std::move(told));
+    std::vector<char> passes(std::size_t(contents_.size()));
+    auto const note = [&](int c, int by) {
+      if (contents_[c].made_by >= 0 && blocks_->of(contents_[c].made_by) < blocks_->of(by)) passes[std::size_t(c)] = 1;
+    };
+    for (int k = 0; k < operators_.size(); ++k) operators_.each_read(k, [&](int c) { note(c, k); });
+    for (auto const& one : saves_) note(one.content, one.by);
+    for (int c = 0; c < contents_.size(); ++c)
+      if (passes[std::size_t(c)] && !is_there(contents_[c].kept))
+        if (auto memory = available(c); is_there(memory)) held_.hold(c, std::move(memory), false);
+    for (int block = 0; block + 1 < blocks_->size(); ++block) {
+      auto const [first, last] = blocks_->operators_of(block);
+      close_block(first, last, [&](int c) { return passes[std::size_t(c)] != 0; });
+    }
+  }
+  /// What autograd saved, and for which operator.
+  struct save_note {
+    int content, by;
+  };
+  [[nodiscard]] std::vector<save_note> const& saves() const noexcept { return saves_; }
+
+  // ---- backward
+  /// The saved tensor, if its content is not -1.
+  [[nodiscard]] at::Tensor take(saved_tensor const& saved) {
+    if (account_) byte_account::take_part(account_);
+    std::lock_guard const lock{access_};
+    if (account_) leaves_.hand_over(*account_, account_->is_nearly_full()), check_limit();
+    is_asked_by(saved.by);
     position_ = saved.position;
-    auto const& one = contents_[c];
-    auto memory = one.is_part && contents_.has_only_known_writes(c) ? one.kept : available(c);
-    if (!is_there(memory)) memory = make_again(c);
-    return layouts_.over(saved.layout, std::move(memory));
+    at::Tensor found;
+    if (int const c = saved.content; c >= 0) {
+      auto const& one = contents_[c];
+      auto memory = one.is_part && (one.is_own || contents_.has_only_known_writes(c)) ? one.kept : available(c);
+      if (!is_there(memory)) memory = make_again(saved.region, c, {c});
+      found = layouts_.over(saved.layout, std::move(memory));
+      regions_.is_given(saved.region, saved.place);
+    }
+    if (auto* const node = byte_account::blocks_of_thread(); node != nullptr && account_) {
+      auto const name = node_of(saved);
+      node->begin(name, account_->gradients().of(name));
+    }
+    return found;
   }
   /// A saved tensor is gone.
-  void release(int c) {
+  void release(saved_tensor const& saved) {
     std::lock_guard const lock{access_};
+    int const c = saved.content;
     auto& one = contents_[c];
+    --one.wanted;
     if (one.made_by >= 0) --wanted_at_[std::size_t(one.made_by)];
-    if (--one.wanted == 0 && (!is_over_ || !has_dropped_)) held_.drop(c);  // otherwise others may be made of it
+    bool const is_plain = regions_.is_released(saved.region, saved.place, c);
+    if (is_plain && one.due == 0 && (!is_over_ || !has_dropped_)) held_.drop(c);  // otherwise others may be made of it
     if (is_over_) forget_above();
+  }
+  /// A backward pass is over, or a group of them.
+  void end_pass(int pass) {
+    std::lock_guard const lock{access_};
+    regions_.end_pass(pass);
   }
 
   // ---- others
@@ -198,6 +334,11 @@ class call_record final : public dispatch_mode, public memory_reader, public byt
     has_dropped_ = has_dropped_ || count > 0;
     totals_->dropped += count;
     return freed;
+  }
+  [[nodiscard]] bool has_made(at::Tensor const& t) override {
+    std::lock_guard const lock{access_};
+    auto const* const cell = contents_.find(t);
+    return cell != nullptr && cell->is_ours;
   }
   void is_changed_soon(at::Tensor const& t) override {
     std::lock_guard const lock{access_};
@@ -214,165 +355,65 @@ class call_record final : public dispatch_mode, public memory_reader, public byt
   }
 
  private:
-  /// \param handed_over  bytes that are the caller's now, and were not part of what the program holds
-  void check_limit(std::int64_t handed_over = 0) const {
-    account_->settle(handed_over);
+  void check_limit() const {
     if (account_->passed() > 0 && account_->is_strict())
-      throw infeasible_budget{who,
+      throw infeasible_budget{who_,
                               "the program itself holds more than the limit",
                               {{"limit", account_->limit()}, {"least", account_->passed()}},
                               "the least that is named is the least until now"};
   }
 
-  // ---- what a call reads and makes
-  /// It is not made again, so it is held.
-  void pin(int c, c10::Storage const& memory) {
-    auto& one = contents_[c];
-    if (one.made_by >= 0 && one.wanted > 0) wanted_at_[std::size_t(one.made_by)] -= one.wanted;
-    held_.drop(c);
-    one.made_by = -1;
-    one.kept = memory;
-    one.is_own = one.is_open = one.is_unchecked = false;
+  [[nodiscard]] bool policy_saves(c10::OperatorHandle const& op, c10::ArrayRef<c10::IValue> given) const {
+    auto const said = (*in_force.policy)(operator_call(op.schema().name(), given));
+    return said == CheckpointPolicy::MustSave || said == CheckpointPolicy::PreferSave;
   }
-  void take_image(int c, c10::Storage const& memory) {
-    contents_[c].kept = copy_of(memory);
-    contents_[c].is_own = true;
-    ++totals_->images, totals_->image_bytes += contents_[c].bytes;
-  }
-  /// Values that no operator has written come through a raw pointer. That is looked for where a tensor is first read
-  /// that has no values yet, or those of a factory.
-  void check_values(int c, at::Tensor const& t) {
-    auto& one = contents_[c];
-    if (one.is_open) pin(c, t.storage());
-    if (!one.is_unchecked) return;
-    one.is_unchecked = false;
-    memories none;
-    auto const again = run_again(operators_, one.made_by, layouts_, none, [](int) { return false; });
-    auto const& now = t.storage();
-    bool const same = again.size() == 1 && again[0].second.nbytes() == now.nbytes() && now.device().is_cpu() &&
-                      std::memcmp(again[0].second.data(), now.data(), now.nbytes()) == 0;
-    if (!same) pin(c, now);
-  }
-  void before_run(c10::ArrayRef<c10::IValue> given, bool& pinned) {
-    int const number = operators_.size() - 1;
-    auto const& facts = *operators_[number].facts;
-    if (pinned) totals_->keep(operators_[number].op.schema().name(), "is not an operator of LibTorch's own");
-    written_.clear();
-    for (std::size_t k = 0; k < given.size(); ++k) {
-      auto const& value = given[k];
-      bool has_tensor = false;
-      auto const read = [&](at::Tensor const& t, std::size_t place, bool is_in_list) {
-        if (!t.defined()) return;
-        has_tensor = true;
-        if (!is_plain_memory(t)) {
-          if (!std::exchange(pinned, true))
-            totals_->keep(operators_[number].op.schema().name(), "reads a tensor that is no plain memory");
-          return;
-        }
-        leaves_.note(t);
-        int const c = contents_.shown_by(t);
-        if (facts.writes[k]) written_.emplace_back(c, &t);
-        else check_values(c, t);
-        bool is_first = true;
-        for (auto const& one : operators_.tensors(number)) is_first = is_first && one.content != c;
-        int const layout = contents_[c].layout = layouts_.of(t, contents_[c].layout);
-        operators_.add(
-            recorded_tensor{std::uint16_t(k), std::uint16_t(place), is_in_list, is_first, c, layout, number});
-      };
-      if (value.isTensor()) {
-        read(value.toTensor(), 0, false);
-        operators_.add(has_tensor ? c10::IValue{} : value);
-      } else if (value.isTensorList() || value.isList()) {
-        c10::ArrayRef<c10::IValue> const list = value.toListRef();
-        for (std::size_t place = 0; place < list.size(); ++place)
-          if (list[place].isTensor()) read(list[place].toTensor(), place, true);
-        operators_.add(has_tensor ? c10::IValue{without_tensors(value)} : value);
-      } else {
-        operators_.add(value);
-      }
-    }
-    for (auto const& [c, t] : written_) will_be_written(number, facts, c, *t);
-    for (auto const& one : operators_.tensors(number)) contents_[one.content].is_read = true;
-  }
-  [[nodiscard]] static c10::impl::GenericList without_tensors(c10::IValue const& list) {
-    c10::impl::GenericList like{list.toList().elementType()};
-    for (auto const& one : list.toListRef()) like.push_back(one.isTensor() ? c10::IValue{at::Tensor{}} : one);
-    return like;
-  }
-  /// No write of a second run touches the program's memory, and what the first one overwrites may be needed.
-  void will_be_written(int number, schema_facts const& facts, int c, at::Tensor const& t) {
-    for (auto const& w : operators_.writes(number))
-      if (w.before == c) return;
-    auto const tensors = operators_.tensors(number);
-    auto const reads_it = std::count_if(tensors.begin(), tensors.end(), [&](auto const& r) { return r.content == c; });
-    bool const whole = facts.overwrites && std::int64_t(t.nbytes()) == contents_[c].bytes &&
-                       t.is_non_overlapping_and_dense() && reads_it == 1;
-    if (!whole && (!facts.overwrites || contents_[c].is_unchecked)) check_values(c, t);
-    if (layers_) layers_->is_changed_soon(t);
-    operators_.add(recorded_write{c, -1, !whole, contents_[c].bytes});
-    if (whole)
-      for (auto& one : operators_.tensors(number)) one.is_needed = one.is_needed && one.content != c;
-    int const layout = layouts_.of(t, contents_[c].layout);
-    auto& cell = contents_.cell_of(c);
-    for (std::size_t k = 0; k < cell.parts.size();) {  // drop() takes it out of the list
-      int const part = cell.parts[k];
-      if (layouts_.may_overlap(contents_[part].saved_layout, layout)) held_.drop(part);
-      else ++k;
-    }
-    auto& old = contents_[c];
-    if (old.is_own) return;
-    if (old.made_by < 0) {
-      if (!whole || old.is_read) take_image(c, t.storage());
-    } else if (old.wanted == 0 || old.is_mixed || layouts_.may_overlap(old.saved_layout, layout)) {
-      held_.drop(c);
-    } else if (is_there(old.kept)) {  // LSTMs compute their gates in place, slice by slice
-      old.is_part = true;
-      cell.parts.push_back(c);
-    }
-  }
-  void after_run(torch::jit::Stack const& stack, bool pinned) {
-    int const number = operators_.size() - 1;
-    auto const& facts = *operators_[number].facts;
-    int place = 0;
-    if (layers_) watch_layers(stack);
-    for (auto const& value : torch::jit::last(stack, std::size_t(facts.results)))
-      each_tensor(value, [&](at::Tensor const& t) {
-        int const at = place++;
-        if (!is_plain_memory(t)) return;
-        if (facts.type >= 0)  // the default type of the process may be another one later
-          if (auto& type = operators_.arguments(number)[std::size_t(facts.type)]; type.isNone()) type = t.scalar_type();
-        int const c = contents_.made_by(number, t);
-        if (c < 0) return;
-        if (pinned) return pin(c, t.storage());
-        auto& made = contents_[c];
-        made.is_open = facts.leaves_open;
-        made.is_unchecked = facts.is_factory;
-        made.layout = layouts_.of(t, -1);
-        operators_.add(recorded_result{at, c});
-      });
-    for (auto& w : operators_.writes(number)) {
-      w.after = contents_.written_by(number, w.before);
-      contents_[w.after].is_open = contents_[w.before].is_open && w.reads;
-      contents_[w.after].layout = contents_[w.before].layout;
-      if (pinned)
-        if (auto memory = contents_.cell_of(w.after).memory.lock()) pin(w.after, c10::Storage{std::move(memory)});
-    }
-    if (pinned || (operators_.results(number).empty() && operators_.writes(number).empty())) return operators_.undo();
-    operators_.finish();
-    ++totals_->operators;
+  void keep(int c) {
+    if (!drops_parts() || contents_[c].made_by < 0) return;
+    if (is_in_region()) regions_.keep(c);
+    else contents_[c].is_kept = true;
+    if (!is_there(contents_[c].kept))
+      if (auto memory = contents_.cell_of(c).memory.lock()) held_.hold(c, c10::Storage{std::move(memory)}, false);
   }
 
-  void watch_layers(torch::jit::Stack const& stack) {
-    at::Tensor first;
-    for (auto const& value : torch::jit::last(stack, std::size_t(operators_[operators_.size() - 1].facts->results)))
-      each_tensor(value, [&](at::Tensor const& t) {
-        if (!first.defined()) first = t;
+  // ---- blocks
+  /// Drops what a block has made and held.
+  /// \param passes(content)  what it does not drop
+  template <class Passes>
+  void close_block(int first, int last, Passes const& passes) {
+    has_dropped_ = true;
+    for (int k = first; k < last; ++k)
+      operators_.each_made(k, [&](int c) {
+        if (contents_[c].holding >= 0 && !contents_[c].is_kept && !passes(c)) held_.drop(c), ++totals_->dropped;
       });
-    if (!first.defined() || !is_plain_memory(first)) return;
-    for (auto const& one : operators_.tensors(operators_.size() - 1))
-      if (auto const memory = contents_.cell_of(one.content).memory.lock()) layers_->is_read(memory.get(), first);
   }
-
+  /// A block that is made again needs what it read from earlier ones.
+  void hold_if_it_passes(int c, at::Tensor const& t) {
+    auto const& one = contents_[c];
+    if (one.made_by >= 0 && one.made_by < blocks_->first() && !is_there(one.kept)) held_.hold(c, t.storage(), false);
+  }
+  /// What backward may ask for in a block, and is not there.
+  [[nodiscard]] std::vector<int> missing_in(int block) {
+    std::vector<int> all;
+    auto const [first, last] = blocks_->operators_of(block);
+    for (int k = first; k < last; ++k)
+      operators_.each_made(k, [&](int c) {
+        if (contents_[c].made_by >= 0 && contents_[c].due > 0 && !is_there(contents_[c].kept) &&
+            !is_there(available(c)))
+          all.push_back(c);
+      });
+    return all;
+  }
+  /// Backward asks for something that an operator saved: its block is made again.
+  void is_asked_by(int number) {
+    if (!blocks_ || blocks_->size() == 0) return;
+    blocks_->reach(
+        number, [&](int block) { return !missing_in(block).empty(); },
+        [&](int block) {
+          auto missing = missing_in(block);
+          int const one = missing.front();
+          (void)make_again(0, one, std::move(missing));
+        });
+  }
   // ---- what is held
   /// What was made after everything that is still wanted is needed no more.
   void forget_above() {
@@ -381,28 +422,26 @@ class call_record final : public dispatch_mode, public memory_reader, public byt
         if (contents_[c].made_by >= 0) held_.drop(c);
       });
   }
-  /// The memory of a content, if there is one: ours, or the program's, unchanged.
-  [[nodiscard]] c10::Storage available(int c) {
-    auto& one = contents_[c];
-    if (is_there(one.kept) && !one.is_part) {
-      if (one.is_own || contents_.is_unchanged(c)) return one.kept;
-      if (one.made_by < 0)
-        throw invalid_call{who,
-                           "a tensor that the call read was changed in place between forward and backward, and is "
-                           "needed to make again what was dropped",
-                           {{"bytes", one.bytes}},
-                           "change it after backward, or in the call"};
-      held_.drop(c);
-    }
-    if (one.made_by >= 0 && contents_.is_unchanged(c))
-      if (auto memory = contents_.cell_of(c).memory.lock()) return c10::Storage{std::move(memory)};
-    return {};
+  /// By what a node of backward is known in the next step: the operator that it belongs to, and the last tensor that it
+  /// asks for.
+  [[nodiscard]] std::uint64_t node_of(saved_tensor const& last) {
+    std::uint64_t const of = last.by < operators_.size() ? hash_of(last.by) : 0;
+    return of * 0x9e3779b97f4a7c15u + std::uint64_t(last.content);
   }
 
   // ---- second runs
-  [[nodiscard]] c10::Storage make_again(int target) {
+  /// \param region  of the saved tensor that is asked for; it and those around it are made as wholes
+  /// \param open  contents to make; those that backward may ask for are held   \returns the memory of `target`
+  [[nodiscard]] c10::Storage make_again(int region, int target, std::vector<int> open) {
+    int const pass = ++passes_;
+    auto const group = group_state::of_thread() ? group_state::of_thread() : group_;
+    std::vector<int> order, regions;
+    if (regions_.is_dropped(region)) {
+      if (group) group->check_open(who_);
+      regions.push_back(region);
+      regions_.prepare(region, pass, open);
+    }
     memories at_hand;
-    std::vector<int> open{target}, order;
     ska::flat_hash_map<int, int> uses;
     ska::flat_hash_set<int> seen;
     while (!open.empty()) {
@@ -410,12 +449,19 @@ class call_record final : public dispatch_mode, public memory_reader, public byt
       open.pop_back();
       if (at_hand.count(c) != 0) continue;
       if (auto memory = available(c); is_there(memory)) {
+        outside_.check(c, who_);
+        if (!regions.empty() && contents_[c].due > 0 && !is_there(contents_[c].kept))
+          held_.hold(c, memory, contents_[c].is_packed);
         at_hand.emplace(c, std::move(memory));
         continue;
       }
       int const by = contents_[c].made_by;
-      if (by < 0) throw invalid_call{who, "a tensor that the call read is gone", {}, "keep it until backward"};
+      if (by < 0) throw invalid_call{who_, "a tensor that was read is gone", {}, "keep it until backward"};
       if (!seen.insert(by).second) continue;
+      for (int outer; !regions.empty() && (outer = regions_.around(regions.back(), by)) >= 0;) {
+        regions.push_back(outer);
+        regions_.prepare(outer, pass, open);
+      }
       order.push_back(by);
       operators_.each_read(by, [&](int read) { ++uses[read], open.push_back(read); });
     }
@@ -423,11 +469,14 @@ class call_record final : public dispatch_mode, public memory_reader, public byt
     c10::Storage found;
     for (int const number : order) {
       operators_.each_read(number, [&](int read) { --uses[read]; });
-      auto made = run_again(operators_, number, layouts_, at_hand, [&](int c) { return uses[c] == 0; });
+      auto made = run_again(operators_, number, layouts_, at_hand, [&](int c, c10::Storage const& memory) {
+        return uses[c] == 0 && may_be_overwritten(contents_, operators_, layouts_, number, c, memory);
+      });
       ++totals_->again;
+      if (blocks_ && blocks_->size() > 0) blocks_->is_made(number);
       for (auto& [c, memory] : made) {
         if (c == target) found = memory;
-        if (contents_[c].wanted > 0 && !is_there(contents_[c].kept)) held_.hold(c, memory, true);
+        if (contents_[c].due > 0 && !is_there(contents_[c].kept)) held_.hold(c, memory, true);
         if (auto const use = uses.find(c); use != uses.end() && use->second > 0) at_hand[c] = std::move(memory);
       }
       made.clear();
@@ -435,25 +484,34 @@ class call_record final : public dispatch_mode, public memory_reader, public byt
         if (uses[read] == 0) at_hand.erase(read);
       });
     }
+    regions_.are_made(regions);
+    if (!regions.empty()) end_later(pass, group);
     return found;
   }
-
-  static constexpr char const* who = "cairn::libtorch::checkpoint_module";
+  /// When the pass is over, or its group, what it has not asked for is dropped.
+  void end_later(int pass, std::shared_ptr<group_state> const& group) {
+    if (!is_over_) return;
+    auto end = [of = weak_from_this(), pass] {
+      if (auto const one = of.lock()) one->end_pass(pass);
+    };
+    if (group) return group->at_end(std::move(end));
+    try {
+      torch::autograd::Engine::get_default_engine().queue_callback(std::move(end));
+    } catch (c10::Error const&) {  // no backward pass is running: the tensor was asked for from elsewhere
+    }
+  }
 
   std::shared_ptr<byte_account> account_;
-  std::shared_ptr<record_totals> totals_;
+  std::shared_ptr<group_state> group_ = group_state::of_thread();  ///< the group in which the call was made, if any
   std::recursive_mutex access_;  ///< an operator that runs again asks for memory, which this record gives back
-  memory_cells contents_;
-  recorded_operators operators_;
-  layout_list layouts_;
   leaf_gradients leaves_;
-  held_contents held_{contents_, operators_};
-  std::shared_ptr<layer_watch> layers_;
+  record_regions regions_{contents_, operators_, held_};
+  std::shared_ptr<record_blocks> blocks_;
+  std::vector<save_note> saves_;
+  std::uint64_t sequence_ = 0;  ///< of autograd's nodes, after the last operator
   std::optional<generator_use> drawing_;  ///< from the first operator that draws to the end of the call
-  std::vector<std::pair<int, at::Tensor const*>> written_;  ///< by the operator that runs
-  std::vector<int> wanted_at_;                              ///< saved tensors, by the operator that made their content
-  int position_ = 0, last_wanted_ = -1;
-  bool is_over_ = false, has_dropped_ = false;
+  int position_ = 0, last_wanted_ = -1, passes_ = 0;
+  bool has_dropped_ = false;
 };
 
 }  // namespace cairn::libtorch::detail

@@ -9,8 +9,11 @@
 #include <mutex>
 #include <optional>
 #include <utility>
+#include <vector>
 #include <cairn/adapt/torch/checkpoint/detail/dispatch_mode.hpp>
 #include <cairn/adapt/torch/record/detail/schema_facts.hpp>
+#include <cairn/adapt/torch/state/detail/operation_arguments.hpp>
+#include <cairn/adapt/torch/state/detail/rng_autocast.hpp>
 
 namespace cairn::libtorch::detail {
 
@@ -36,6 +39,29 @@ namespace cairn::libtorch::detail {
   std::lock_guard const lock{from.mutex()};
   return from.clone();
 }
+
+/// What an operator of another library draws, whose schema does not say whether it does.
+class draws_of_guest {
+ public:
+  explicit draws_of_guest(c10::ArrayRef<c10::IValue> given) {
+    std::vector<at::Tensor> tensors;
+    for (auto const& value : given) visit_tensors(value, [&](at::Tensor const& t) { tensors.push_back(t); });
+    devices_ = generator_states::of_devices(tensors);
+  }
+  /// Whether it drew from this generator.
+  [[nodiscard]] bool are_of(at::Generator const& one) const {
+    return one.device().is_cpu() ? !cpu_.is_now() : !devices_.devices_are_now();
+  }
+  /// Whether it drew from any other one.   \param one  undefined if it did not draw from the first one
+  [[nodiscard]] bool are_of_others(at::Generator const& one) const {
+    bool const on_device = one.defined() && !one.device().is_cpu();
+    return (!cpu_.is_now() && (!one.defined() || on_device)) || (!devices_.devices_are_now() && !on_device);
+  }
+
+ private:
+  cpu_generator_state cpu_;
+  generator_states devices_;
+};
 
 /// Gives a generator to the operators of this thread that name none, during its lifetime. The common generator is not
 /// touched: other threads may draw from it meanwhile.

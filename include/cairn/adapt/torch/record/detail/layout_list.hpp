@@ -42,6 +42,11 @@ class layout_list {
     if (one.is_wrapped_number) impl->set_wrapped_number(true);  // it decides the types of results
     return t;
   }
+  /// Whether its elements are numbers that can have a derivative.
+  [[nodiscard]] bool is_differentiable(int number) const {
+    auto const type = c10::typeMetaToScalarType(all_[std::size_t(number)].type);
+    return c10::isFloatingType(type) || c10::isComplexType(type);
+  }
   /// Whether two tensors in one memory may share an element. Slices of rows or of columns are told apart.
   [[nodiscard]] bool may_overlap(int a, int b) const {
     auto const one = window_of(a), other = window_of(b);

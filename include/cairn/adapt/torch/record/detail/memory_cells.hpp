@@ -27,13 +27,20 @@ struct memory_content {
   bool is_read = false;
   bool is_part = false;   ///< of `kept` only what was saved still holds: the rest was overwritten
   bool is_mixed = false;  ///< tensors of several layouts were saved
+  bool is_kept = false;   ///< held as it was, also where the program overwrites it
+  bool is_packed = false;  ///< from outside, and held there by hooks of the program
+  bool is_sampled = false;  ///< some of its values are noted
   int wanted = 0;         ///< saved tensors that may ask for it
+  int due = 0;            ///< those for which it is held, and regions that read it and are still to be made again
   int asked_at = 0;       ///< number of operators when the last of them was saved
   int layout = -1;        ///< of the last tensor that showed it
   int saved_layout = -1;  ///< of the tensors that were saved
   int readers = -1;       ///< the last argument that read it, the head of a list
   int holding = -1;       ///< its place in the list of what is held
   int group = -1;         ///< of contents that are made again together
+
+  /// Whether it need not be held.
+  [[nodiscard]] bool can_be_made() const noexcept { return made_by >= 0 || is_packed; }
 };
 
 /// A piece of memory. Tensors come and go, and are views of one another: what stays is the memory.
@@ -41,6 +48,7 @@ struct memory_cell {
   c10::weak_intrusive_ptr<c10::StorageImpl> memory;  ///< its address is not used again while we live
   int current;                                       ///< the content that it holds now
   bool is_stale = false;                             ///< another call has written to it
+  bool is_ours = false;                              ///< an operator of the call has made it
   std::vector<int> parts = {};                       ///< earlier contents that hold on in parts
   /// Counters of the tensors that lie in it: `data()` makes further ones.
   c10::SmallVector<std::pair<c10::VariableVersion, std::uint32_t>, 1> versions = {};
@@ -72,7 +80,7 @@ class memory_cells {
     auto const& memory = t.storage();
     auto const [place, is_new] = places_.emplace(memory.unsafeGetStorageImpl(), int(cells_.size()));
     if (!is_new) return -1;
-    cells_.push_back({memory.getWeakStorageImpl(), contents()});
+    cells_.push_back({memory.getWeakStorageImpl(), contents(), false, true});
     note_version(cells_.back(), t);
     return add(place->second, number, memory.nbytes());
   }

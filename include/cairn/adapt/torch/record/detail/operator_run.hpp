@@ -5,9 +5,11 @@
 #include <ATen/core/ivalue.h>
 #include <ATen/core/stack.h>
 #include <ATen/ops/empty.h>
+#include <ATen/record_function.h>
 #include <c10/core/Storage.h>
 #include <c10/util/flat_hash_map.h>
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -15,27 +17,21 @@
 #include <cairn/adapt/torch/record/detail/layout_list.hpp>
 #include <cairn/adapt/torch/record/detail/plain_tensor.hpp>
 #include <cairn/adapt/torch/record/detail/recorded_operators.hpp>
+#include <cairn/adapt/torch/state/detail/kernel_settings.hpp>
+#include <cairn/adapt/torch/state/detail/operation_arguments.hpp>
 
 namespace cairn::libtorch::detail {
 
 /// Memories by content.
 using memories = ska::flat_hash_map<int, c10::Storage>;
 
-/// Visits the tensors of a value.
-template <class Visit>
-void each_tensor(c10::IValue const& value, Visit const& visit) {
-  if (value.isTensor()) visit(value.toTensor());
-  else if (value.isList())
-    for (auto const& one : value.toListRef())
-      if (one.isTensor()) visit(one.toTensor());
-}
-
-/// \param at_hand  what the operator reads. A memory that nobody else holds may be written to if `last(content)`
+/// \param at_hand  what the operator reads. A memory of it may be written to if `may_write(content, memory)`
 /// \returns each content that the operator makes, with its memory
-template <class Last>
+template <class MayWrite>
 [[nodiscard]] std::vector<std::pair<int, c10::Storage>> run_again(recorded_operators& all, int number,
                                                                   layout_list const& layouts, memories& at_hand,
-                                                                  Last const& last) {
+                                                                  MayWrite const& may_write) {
+  bool const is_observed = at::isRecordFunctionEnabled();
   std::vector<std::pair<int, c10::Storage>> made;
   auto const writes = all.writes(number);
   {
@@ -46,7 +42,7 @@ template <class Last>
         continue;
       }
       auto& memory = at_hand.at(w.before);
-      made.emplace_back(w.after, last(w.before) && memory.use_count() == 1 ? memory : copy_of(memory));
+      made.emplace_back(w.after, may_write(w.before, memory) ? memory : copy_of(memory));
     }
   }
   auto const& one = all[number];
@@ -84,14 +80,21 @@ template <class Last>
   auto const& around = all.surroundings(number);
   below_autograd const below{around.keys};
   at::AutoGradMode const as_then{around.grad_mode};
+  settings_scope const settings{around.settings};
   std::optional<generator_for_all> named;
   std::optional<lent_generator> lent;
   if (one.generator.defined()) {
     if (one.facts->generator >= 0) stack[std::size_t(one.facts->generator)] = copy_of(one.generator);
-    else if (one.generator.device().is_cpu()) named.emplace(copy_of(one.generator));
+    else if (one.generator.device().is_cpu() && !one.facts->is_foreign) named.emplace(copy_of(one.generator));
     else lent.emplace(one.generator);
   }
-  one.op.redispatchBoxed(one.below, &stack);
+  {
+    at::RecordFunctionGuard const as_outside{is_observed};
+    at::RecordFunction shown{at::RecordScope::FUNCTION};  // to observers, such as traces
+    if (shown.isActive())
+      shown.before(std::cref(one.op.schema()), c10::ArrayRef<c10::IValue const>(stack.data(), stack.size()));
+    one.op.redispatchBoxed(one.below, &stack);
+  }
   auto const results = all.results(number);
   int place = 0;
   std::size_t wanted = 0;

@@ -5,12 +5,10 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/record_function.h>
-#include <algorithm>
 #include <c10/core/Storage.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <cairn/adapt/torch/checkpoint/detail/dispatch_mode.hpp>
 
 namespace cairn::libtorch::detail {
@@ -20,25 +18,31 @@ namespace cairn::libtorch::detail {
   return t.defined() && t.layout() == at::kStrided && t.has_storage() && !t.is_quantized() && !t.is_meta() &&
          !t._is_zerotensor() && !t.is_nested();
 }
+/// The same values and the same version counter, without autograd metadata: what a kernel below autograd returns.
+[[nodiscard]] inline at::Tensor bare(at::Tensor const& t) {
+  auto* const impl = t.unsafeGetTensorImpl();
+  return t.defined() ? at::Tensor{impl->shallow_copy_and_detach(impl->version_counter(), true)} : t;
+}
 [[nodiscard]] inline bool is_there(c10::Storage const& memory) { return memory.unsafeGetStorageImpl() != nullptr; }
 
 /// During its lifetime operators run below autograd, and nobody watches them.
 class below_autograd {
  public:
-  explicit below_autograd(c10::impl::LocalDispatchKeySet keys = c10::impl::tls_local_dispatch_key_set()) {
-    keys.included_ = keys.included_.remove(dispatch_mode_key);
-    keys.excluded_ = keys.excluded_.add(dispatch_mode_key) | c10::autograd_dispatch_keyset_with_ADInplaceOrView;
-    c10::impl::_force_tls_local_dispatch_key_set(keys);
-  }
+  explicit below_autograd(c10::impl::LocalDispatchKeySet keys = c10::impl::tls_local_dispatch_key_set())
+      : forced_{below(keys)} {}
   below_autograd(below_autograd const&) = delete;
   below_autograd& operator=(below_autograd const&) = delete;
-  ~below_autograd() { c10::impl::_force_tls_local_dispatch_key_set(before_); }
 
  private:
-  c10::impl::LocalDispatchKeySet before_ = c10::impl::tls_local_dispatch_key_set();
+  [[nodiscard]] static c10::impl::LocalDispatchKeySet below(c10::impl::LocalDispatchKeySet keys) {
+    keys.included_ = keys.included_.remove(dispatch_mode_key);
+    keys.excluded_ = keys.excluded_.add(dispatch_mode_key) | c10::autograd_dispatch_keyset_with_ADInplaceOrView;
+    return keys;
+  }
   at::NoGradGuard no_grad_;
   at::tracer::impl::NoTracerDispatchMode no_trace_;
   at::DisableRecordFunctionGuard no_observer_;
+  c10::impl::ForceDispatchKeyGuard forced_;  // last: these keys are all that count
 };
 
 /// The memory as a tensor of bytes.
@@ -51,19 +55,6 @@ class below_autograd {
 [[nodiscard]] inline c10::Storage copy_of(c10::Storage const& memory) {
   below_autograd const below;
   return bytes_in(memory).clone().storage();
-}
-/// A number that is another one if one bit is another, but for a chance of 2^-64.
-[[nodiscard]] inline std::uint64_t sum_of_bits(at::Tensor const& t) {
-  below_autograd const below;
-  auto const dense = t.detach().cpu().contiguous();
-  auto const* const from = static_cast<char const*>(dense.data_ptr());
-  std::uint64_t sum = 14695981039346656037u, word = 0;
-  for (std::size_t k = 0, n = dense.nbytes(); k < n; k += 8) {
-    std::memcpy(&word, from + k, (std::min)(std::size_t{8}, n - k));
-    sum = (sum ^ word) * 0x9E3779B97F4A7C15u;
-    sum ^= sum >> 29;
-  }
-  return sum;
 }
 
 }  // namespace cairn::libtorch::detail

@@ -14,15 +14,17 @@ namespace cairn::libtorch::detail {
 
 class record_scope {
  public:
-  /// \throws invalid_call   if this process cannot record: as `need_dispatch_mode`, `need_saved_hooks` and
+  /// \param account  null without a limit   \param who  is named in errors
+  /// \throws invalid_call   if this process cannot record: as `need_dispatch_mode` and
   ///   `host_memory::counted`
-  record_scope(char const* who, std::shared_ptr<byte_account> account, std::shared_ptr<record_totals> totals,
-               bool verify)
-      : record_{make(who, std::move(account), std::move(totals))},
+  record_scope(std::shared_ptr<byte_account> account, std::shared_ptr<record_totals> totals, char const* who)
+      : record_{make(std::move(account), std::move(totals), who)},
         outer_{std::exchange(dispatch_mode::of_thread(), record_.get())},
         outer_call_{std::exchange(call_record::of_call(), record_.get())},
         on_{true},
-        hooks_{[of = record_, verify] { return std::make_unique<saved_slot>(of, verify); }} {}
+        hooks_{[of = record_] { return std::make_unique<saved_slot>(of); }} {
+    record_->factory = hook_engine::factories().back();
+  }
   record_scope(record_scope const&) = delete;
   record_scope& operator=(record_scope const&) = delete;
   [[nodiscard]] call_record& record() const noexcept { return *record_; }
@@ -33,14 +35,16 @@ class record_scope {
   }
 
  private:
-  [[nodiscard]] static std::shared_ptr<call_record> make(char const* who, std::shared_ptr<byte_account> account,
-                                                         std::shared_ptr<record_totals> totals) {
+  [[nodiscard]] static std::shared_ptr<call_record> make(std::shared_ptr<byte_account> account,
+                                                         std::shared_ptr<record_totals> totals, char const* who) {
     need_dispatch_mode(who);
-    need_saved_hooks(who);
-    (void)host_memory::counted();
-    byte_account::take_part(account);
+    if (account) {
+      (void)host_memory::counted();
+      byte_account::take_part(account);
+    }
     ++totals->calls;
-    return std::make_shared<call_record>(std::move(account), std::move(totals));
+    totals->who = who;
+    return std::make_shared<call_record>(std::move(account), std::move(totals), who);
   }
 
   std::shared_ptr<call_record> record_;

@@ -12,17 +12,21 @@
 #include <string>
 #include <utility>
 #include <vector>
+#include <cairn/adapt/torch/memory/detail/byte_account.hpp>
 #include <cairn/adapt/torch/record/record_report.hpp>
 
 namespace cairn::libtorch::detail {
 
+/// Who says it, and throws.
+inline constexpr char const* checkpoint_module_name = "cairn::libtorch::checkpoint_module";
+
 class record_totals {
  public:
-  explicit record_totals(char const* who) : who_{who} {}
 
   std::atomic<std::uint64_t> calls = 0;
   std::atomic<std::int64_t> operators = 0, saved = 0, dropped = 0, again = 0, images = 0, image_bytes = 0;
   std::function<void(std::string const&)> notice;  ///< if empty, std::clog
+  std::atomic<char const*> who = checkpoint_module_name;  ///< the verb of the last call
 
   /// Something is held because it cannot be made again.
   void keep(std::string const& name, char const* why) {
@@ -46,9 +50,7 @@ class record_totals {
       if (std::exchange(passed_, limit) == limit) return;
     }
     tell("the program itself holds more than the limit of " + std::to_string(limit) +
-         " bytes; the least limit for it "
-         "is about " +
-         std::to_string(least));
+         " bytes; the least limit for it is about " + std::to_string(least));
   }
   [[nodiscard]] RecordReport report() const {
     RecordReport all;
@@ -64,14 +66,22 @@ class record_totals {
  private:
   void tell(std::string const& what) const {
     if (notice) notice(what);
-    else std::clog << who_ << ": " << what << '\n';
+    else std::clog << who << ": " << what << '\n';
   }
 
-  char const* who_;
   mutable std::mutex access_;
   std::vector<std::string> kept_;
   std::size_t told_ = 0;
   std::int64_t passed_ = -1;
 };
+
+/// Counts of all calls, and the bytes of the last step.
+[[nodiscard]] inline RecordReport report_of(record_totals const& totals, byte_account const& account) {
+  auto all = totals.report();
+  all.limit = account.limit();
+  all.peak = account.peak();
+  all.least = account.passed();
+  return all;
+}
 
 }  // namespace cairn::libtorch::detail

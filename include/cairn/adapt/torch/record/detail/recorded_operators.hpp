@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 #include <cairn/adapt/torch/record/detail/schema_facts.hpp>
+#include <cairn/adapt/torch/state/detail/kernel_settings.hpp>
 
 namespace cairn::libtorch::detail {
 
@@ -33,13 +34,14 @@ struct recorded_result {
   int place;  ///< among the tensors that are returned
   int content;
 };
-/// What a kernel sees of its thread; MKL-DNN's LSTM makes its workspace only in grad mode.
+/// What a kernel sees besides its arguments; MKL-DNN's LSTM makes its workspace only in grad mode.
 struct operator_surroundings {
   c10::impl::LocalDispatchKeySet keys = c10::impl::tls_local_dispatch_key_set();
   bool grad_mode = at::GradMode::is_enabled();
+  kernel_settings settings = {};
   [[nodiscard]] bool operator==(operator_surroundings const& other) const {
     return keys.included_ == other.keys.included_ && keys.excluded_ == other.keys.excluded_ &&
-           grad_mode == other.grad_mode;
+           grad_mode == other.grad_mode && settings == other.settings;
   }
 };
 struct recorded_operator {
@@ -50,6 +52,8 @@ struct recorded_operator {
   float seconds;
   int surroundings;
   std::uint32_t arguments_at, tensors_at, writes_at, results_at, results_end;
+  bool has_adjoint = false;    ///< it is part of the graph of autograd
+  std::uint64_t sequence = 0;  ///< one past the number of its node there, if it has one
 };
 
 /// All parts of one kind lie in one list, so that an operator takes no memory of its own.
@@ -80,7 +84,6 @@ class recorded_operators {
     return {results_.data() + one.results_at, one.results_end - one.results_at};
   }
   [[nodiscard]] recorded_tensor& tensor(int number) { return tensors_[std::size_t(number)]; }
-  [[nodiscard]] int tensor_count() const noexcept { return int(tensors_.size()); }
 
   /// Begins the next operator.
   void begin(c10::OperatorHandle const& op, schema_facts const& facts, c10::DispatchKeySet below) {

@@ -9,24 +9,24 @@
 #include <cairn/adapt/torch/checkpoint/detail/dispatch_mode.hpp>
 #include <cairn/adapt/torch/record/detail/call_record.hpp>
 #include <cairn/adapt/torch/record/detail/plain_tensor.hpp>
+#include <cairn/adapt/torch/state/detail/tensor_metadata.hpp>
 #include <cairn/core/error.hpp>
 
 namespace cairn::libtorch::detail {
 
 class saved_slot final : public torch::autograd::SavedVariableHooks {
  public:
-  /// \param verify  compare what is made again with what was saved
-  saved_slot(std::shared_ptr<call_record> of, bool verify) : record_{std::move(of)}, verify_{verify} {}
+  explicit saved_slot(std::shared_ptr<call_record> of) : record_{std::move(of)} {}
   ~saved_slot() override {
-    if (saved_.content >= 0) record_->release(saved_.content);
+    if (saved_.content >= 0) record_->release(saved_);
   }
   void call_pack_hook(at::Tensor const& t) override {
     dispatch_mode_scope const off{false};
     auto* const impl = t.unsafeGetTensorImpl();
     if (!t.is_inference()) counter_ = impl->version_counter(), version_ = counter_.current_version();
     saved_ = record_->save(t);
-    if (saved_.content < 0) kept_ = at::Tensor{impl->shallow_copy_and_detach(impl->version_counter(), true)};
-    else if (verify_ = verify_ && !saved_.has_gaps; verify_) sum_ = sum_of_bits(t);
+    if (saved_.content < 0) kept_ = bare(t);
+    else if (saved_.verify) sum_ = sum_of(t);
   }
   at::Tensor call_unpack_hook() override {
     // LibTorch compares no versions where hooks are, so the sentence is its own.
@@ -35,10 +35,10 @@ class saved_slot final : public torch::autograd::SavedVariableHooks {
                   "one of the variables needed for gradient computation has been modified by an inplace "
                   "operation: it is at version ",
                   counter_.current_version(), "; expected version ", version_, " instead");
-    if (saved_.content < 0) return kept_;
     auto t = record_->take(saved_);
-    if (verify_ && sum_of_bits(t) != sum_)
-      throw invalid_call{"cairn::libtorch::checkpoint_module",
+    if (saved_.content < 0) return kept_;
+    if (saved_.verify && sum_of(t) != sum_)
+      throw invalid_call{record_->who(),
                          "a saved tensor that was made again has other bits than at first: something that no operator "
                          "shows, such as a raw pointer, has written to what it is made of",
                          {{"bytes", t.nbytes()}},
@@ -47,8 +47,12 @@ class saved_slot final : public torch::autograd::SavedVariableHooks {
   }
 
  private:
+  [[nodiscard]] static std::uint64_t sum_of(at::Tensor const& t) {
+    below_autograd const below;
+    return hash_of_bits(t);
+  }
+
   std::shared_ptr<call_record> record_;
-  bool verify_;
   call_record::saved_tensor saved_;
   at::Tensor kept_;
   c10::VariableVersion counter_{c10::VariableVersion::DISABLED};

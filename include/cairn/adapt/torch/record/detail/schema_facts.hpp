@@ -3,7 +3,6 @@
 /// \file schema_facts.hpp  What the schema of an operator says about memory and random numbers.
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <algorithm>
-#include <array>
 #include <c10/util/flat_hash_map.h>
 #include <cstddef>
 #include <memory>
@@ -12,6 +11,7 @@
 #include <string_view>
 #include <unordered_map>
 #include <vector>
+#include <cairn/adapt/torch/state/detail/operation_arguments.hpp>
 
 namespace cairn::libtorch::detail {
 
@@ -51,25 +51,22 @@ struct schema_facts {
     auto const& schema = op.schema();
     std::string_view const name = schema.name();
     auto const begins = [&](std::string_view with) { return name.substr(0, with.size()) == with; };
-    bool const is_adjoint = name.find("backward") != name.npos;
     bool views = !schema.returns().empty(), takes_tensor = false;
-    for (auto const& one : schema.arguments()) {
-      auto const type = one.type()->str();
-      if (type.find("Generator") != type.npos) f.generator = int(f.writes.size());
+    for (std::size_t k = 0; k < schema.arguments().size(); ++k) {
+      auto const type = schema.arguments()[k].type()->str();
+      if (type.find("Generator") != type.npos) f.generator = int(k);
       takes_tensor = takes_tensor || type.find("Tensor") != type.npos;
-      bool const hidden = !is_adjoint && (one.name() == "running_mean" || one.name() == "running_var" ||
-                                          one.name() == "noise");  // no mark in their schemas
-      f.writes.push_back(hidden || (one.alias_info() != nullptr && one.alias_info()->isWrite()));
+    }
+    auto const uses = arguments_of(schema).uses;
+    for (auto const use : uses) {
+      f.writes.push_back(detail::writes(use));
       f.any_write = f.any_write || f.writes.back();
     }
+    f.overwrites = !uses.empty() && uses.front() == argument_use::overwrite;
     for (auto const& one : schema.returns()) views = views && one.alias_info() != nullptr;
     f.results = int(schema.returns().size());
     f.draws = f.generator >= 0 || op.hasTag(at::Tag::nondeterministic_seeded);
     f.is_foreign = !begins("aten::") && !begins("prims::");
-    constexpr std::array<std::string_view, 9> whole{"aten::copy_",   "aten::fill_",        "aten::zero_",
-                                                    "aten::normal_", "aten::bernoulli_",   "aten::uniform_",
-                                                    "aten::random_", "aten::exponential_", "aten::log_normal_"};
-    f.overwrites = std::find(whole.begin(), whole.end(), name) != whole.end();
     f.has_gaps = name == "aten::mkldnn_rnn_layer";
     f.leaves_open = begins("aten::empty") || begins("aten::new_empty");
     for (std::size_t k = 0; k < schema.arguments().size() && !takes_tensor; ++k)

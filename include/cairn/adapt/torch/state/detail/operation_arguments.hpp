@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file operation_arguments.hpp  How an operation uses each of its arguments, and the tensors among them.
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 #include <ATen/core/Tensor.h>
@@ -13,24 +16,31 @@
 
 namespace cairn::libtorch::detail {
 
-/// Visits the defined tensors in a value, including those in lists.
+/// Visits the tensors in a value, including those in lists and undefined ones.
+template <class Visit>
+void each_tensor(c10::IValue const& value, Visit const& visit) {
+  if (value.isTensor()) visit(value.toTensor());
+  else if (value.isList())
+    for (auto const& one : value.toListRef()) each_tensor(one, visit);
+}
+/// Visits those that are defined.
 template <class Visit>
 void visit_tensors(c10::IValue const& value, Visit const& visit) {
-  if (value.isTensor()) {
-    if (auto const& t = value.toTensor(); t.defined()) visit(t);
-  } else if (value.isList()) {
-    for (auto const& one : value.toListRef()) visit_tensors(one, visit);
-  }
+  each_tensor(value, [&](at::Tensor const& t) {
+    if (t.defined()) visit(t);
+  });
 }
 
-/// `update`: what it held before, such as a running mean, is not read for the results, and schemas do not say that it
-/// is written.
-enum class argument_use : char { read, view, write, update };
+/// `overwrite`: what it held before is not read. `update`: what it held before, such as a running mean, is not read for
+/// the results, and schemas do not say that it is written.
+enum class argument_use : char { read, view, write, overwrite, update };
 
+[[nodiscard]] inline bool writes(argument_use use) noexcept { return use > argument_use::view; }
 [[nodiscard]] inline argument_use use_of(c10::Argument const& one) {
   auto const* const alias = one.alias_info();
   if (alias == nullptr) return argument_use::read;
-  return alias->isWrite() ? argument_use::write : argument_use::view;
+  if (!alias->isWrite()) return argument_use::view;
+  return one.kwarg_only() ? argument_use::overwrite : argument_use::write;  // `out`
 }
 
 /// How an operation uses its arguments.
@@ -61,6 +71,11 @@ struct operation_arguments {
     found.uses.push_back(updates ? argument_use::update : use_of(one));
   }
   if (makes_noise) found.mode = operation_arguments::always;
+  constexpr std::array<std::string_view, 9> whole{"aten::copy_",   "aten::fill_",        "aten::zero_",
+                                                  "aten::normal_", "aten::bernoulli_",   "aten::uniform_",
+                                                  "aten::random_", "aten::exponential_", "aten::log_normal_"};
+  if (std::find(whole.begin(), whole.end(), schema.name()) != whole.end())
+    found.uses.front() = argument_use::overwrite;
   return found;
 }
 

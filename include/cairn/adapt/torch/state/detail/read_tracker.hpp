@@ -11,6 +11,7 @@
 #include <unordered_map>
 #include <utility>
 #include <vector>
+#include <ATen/EmptyTensor.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/core/ivalue.h>
 #include <ATen/record_function.h>
@@ -63,20 +64,29 @@ struct tensor_read {
   }
 };
 
+/// The bytes of its memory between which a tensor lies.
+struct byte_range {
+  std::int64_t begin, end;
+  [[nodiscard]] static byte_range of(at::Tensor const& t) {
+    if (t.numel() == 0) return {0, 0};
+    auto const offset = std::size_t(t.storage_offset()), each = std::size_t(t.element_size());
+    auto const end = at::detail::computeStorageNbytes(t.sizes(), t.strides(), each, offset);
+    return {std::int64_t(offset * each), std::int64_t(end)};
+  }
+};
+
 /// Observes the operations of the calling thread during its lifetime, and the tensors that they read, without keeping
 /// these alive. It does not see other threads, nor memory accesses outside LibTorch's operations. Trackers nest: each
 /// sees everything.
 class read_tracker {
  public:
-  /// \param names  whether to record the names of operations   \param changes  gets each tensor that was not made
-  ///   meanwhile, before it is written to
-  explicit read_tracker(bool names = false, write_log* changes = nullptr) : names_{names}, changes_{changes} {
+  /// \param changes  gets each tensor that was not made meanwhile, before it is written to, and each generator
+  explicit read_tracker(write_log* changes = nullptr) : changes_{changes} {
     if (active().empty()) {
       auto callback = at::RecordFunctionCallback(&read_tracker::at_start, &read_tracker::at_end)
                           .needsInputs(true)
                           .needsOutputs(true);
-      handle() = at::addThreadLocalCallback(
-          callback.scopes({at::RecordScope::FUNCTION, at::RecordScope::TORCHSCRIPT_FUNCTION}));
+      handle() = at::addThreadLocalCallback(callback.scopes({at::RecordScope::FUNCTION}));
     }
     active().push_back(this);
   }
@@ -87,38 +97,32 @@ class read_tracker {
     if (active().empty()) at::removeCallback(handle());
   }
 
-  /// During its lifetime, the innermost tracker of this thread notes what is made, but neither reads nor operations.
-  class pause {
-   public:
-    pause() { if (tracker_ != nullptr) ++tracker_->pauses_; }
-    pause(pause const&) = delete;
-    pause& operator=(pause const&) = delete;
-    ~pause() { if (tracker_ != nullptr) --tracker_->pauses_; }
-
-   private:
-    read_tracker* tracker_ = active().empty() ? nullptr : active().back();
-  };
-
-  /// Whether an operation of this thread is running that updates an argument.
-  [[nodiscard]] static bool is_updating() { return !active().empty() && !active().back()->updating_.empty(); }
-  /// The same of this argument.
-  [[nodiscard]] static bool is_updating(at::Tensor const& t) {
-    if (active().empty()) return false;
-    auto const& now = active().back()->updating_;
-    auto const is = [key = memory_key(t)](auto const& one) { return one.second == key; };
-    return std::any_of(now.begin(), now.end(), is);
-  }
-  /// Whether TorchScript ran.
-  [[nodiscard]] bool saw_script() const noexcept { return script_; }
   /// Whether operations make so much memory each, 1 MiB on average, that tracking adds at most 1 % to the time of a
   /// gradient.
   [[nodiscard]] bool costs_little() const noexcept { return made_bytes_ >= seen_ << 20; }
-  /// The operations that were not part of another one, in order.
-  [[nodiscard]] std::vector<std::string> const& operations() const noexcept { return operations_; }
   /// Whether an observed operation made the tensor's memory.
   [[nodiscard]] bool made(at::Tensor const& t) const {
     auto const found = memory_.find(memory_key(t));
     return found != memory_.end() && found->second.what == use::made;
+  }
+  /// Whether values of this memory were read that nothing observed had written before.
+  [[nodiscard]] bool needs_earlier(void const* memory) const {
+    auto const found = memory_.find(memory);
+    if (found == memory_.end()) return false;
+    auto const& one = found->second;
+    return one.needs_earlier || one.what == use::read || one.what == use::reading;
+  }
+  /// Calls `see` with each memory, beside that of the given tensors, whose earlier values were read, be it gone or not.
+  template <class See>
+  void each_read(at::TensorList given, See see) const {
+    for (auto const* one : order_)
+      if (one->what == use::read && !any_in_memory(given, one->key)) see(one->key, one->storage);
+  }
+  /// Calls `see` with each memory that an observed operation made and that still exists.
+  template <class See>
+  void each_made(See see) const {
+    for (auto const* one : order_)
+      if (one->what == use::made && one->storage.use_count() > 0) see(one->key, one->storage);
   }
   /// The tensors that existed before, were read before anything wrote to them, and still exist, in the order of
   /// reading. A tensor that was written first, such as a buffer or a counter, brings in no earlier value.
@@ -165,6 +169,12 @@ class read_tracker {
     weak_tensor tensor{c10::intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>{}};  ///< the first tensor
     std::vector<weak_tensor> others{};
     std::vector<c10::TensorImpl const*> views{};  ///< made of it by observed operations
+    std::vector<byte_range> written{};            ///< by tensors without gaps
+    bool needs_earlier = false;                   ///< what was read had not been written before
+    [[nodiscard]] bool has_written(byte_range const& read) const {
+      return std::any_of(written.begin(), written.end(),
+                         [&](byte_range const& w) { return w.begin <= read.begin && read.end <= w.end; });
+    }
   };
 
   [[nodiscard]] static std::vector<read_tracker*>& active() {
@@ -201,54 +211,50 @@ class read_tracker {
     if (one.tensor._unsafe_get_target() == c10::UndefinedTensorImpl::singleton()) one.tensor = std::move(weak);
     else one.others.push_back(std::move(weak));
   }
-  [[nodiscard]] static std::string text_of(char const* name, c10::ArrayRef<c10::IValue const> inputs) {
-    std::ostringstream text;
-    text << name << '(';
-    char const* before = "";
-    for (auto const& value : inputs)
-      visit_tensors(value, [&](at::Tensor const& t) {
-        text << std::exchange(before, ", ") << at::toString(t.scalar_type()) << t.sizes();
-      });
-    text << ')';
-    return text.str();
-  }
   void starts(at::RecordFunction const& f) {
-    if (f.scope() == at::RecordScope::TORCHSCRIPT_FUNCTION) {
-      script_ = true;
-      return;
-    }
     ++seen_;
     auto const inputs = inputs_of(f);
-    if (names_ && begun_.empty() && pauses_ == 0) operations_.push_back(text_of(f.name(), inputs));
     begun_.push_back(order_.size());
-    if (pauses_ > 0) return;
     auto const& kinds = arguments_of(f);
-    for (std::size_t k = 0; k < inputs.size(); ++k)
+    for (std::size_t k = 0; k < inputs.size(); ++k) {
+      if (changes_ != nullptr && inputs[k].isGenerator()) changes_->note(inputs[k].toGenerator());
       visit_tensors(inputs[k], [&, kind = kinds.of(k, inputs)](at::Tensor const& t) { uses(t, kind); });
+    }
+    for (auto const& [one, range] : writing_) one->written.push_back(range);  // after all of them are read
+    writing_.clear();
     begun_.back() = order_.size();
   }
   void uses(at::Tensor const& t, argument_use kind) {
+    if (t.unsafeGetTensorImpl()->is_wrapped_number()) return;  // a number of the program
     auto& one = memory_of(t);
-    bool const writes = kind == argument_use::write || kind == argument_use::update;
-    if (kind == argument_use::update) updating_.emplace_back(begun_.size(), one.key);
+    bool const is_written = writes(kind);
     if (one.what == use::made) return;
     // What a kernel makes for itself shows only when an inner operation writes to it.
     bool const is_given = begun_.size() == 1 || one.number < begun_.front();
-    if (writes && is_given && changes_ != nullptr) changes_->note(t);
+    if (is_written && is_given && changes_ != nullptr) changes_->note(t);
+    if (is_given && t.has_storage()) note_values(one, t, kind);
     if (one.what == use::written || kind == argument_use::update) return;
     note_tensor(one, t);
     if (one.what != use::unknown) return;
-    if (writes) one.what = use::written;
+    if (is_written) one.what = use::written;
     if (kind != argument_use::read) return;
     one.what = use::reading;
     one.version = version_of(t);
     reading_.emplace_back(&one, weak_tensor{t.getIntrusivePtr()});
   }
+  /// Whether an operation needs values that nothing has written, and what it writes.
+  void note_values(seen& one, at::Tensor const& t, argument_use kind) {
+    if (kind == argument_use::view) return;
+    auto const range = byte_range::of(t);
+    if (one.has_written(range)) return;
+    if (kind == argument_use::write || kind == argument_use::update ||
+        (kind == argument_use::read && one.what == use::written))
+      one.needs_earlier = true;
+    if (writes(kind) && t.is_non_overlapping_and_dense()) writing_.emplace_back(&one, range);
+  }
   void ends(at::RecordFunction const& f) {
-    if (f.scope() == at::RecordScope::TORCHSCRIPT_FUNCTION || begun_.empty())
-      return;  // empty: the operation began before the tracker
+    if (begun_.empty()) return;  // the operation began before the tracker
     auto const known = begun_.back();
-    while (!updating_.empty() && updating_.back().first == begun_.size()) updating_.pop_back();
     begun_.pop_back();
     for (auto const& output : f.outputs())
       visit_tensors(output, [&](at::Tensor const& t) {
@@ -265,7 +271,9 @@ class read_tracker {
          reading_) {  // a composite operation may write at its end to what it reads
       auto const pointer = weak.lock();
       if (one->what != use::reading) continue;
-      one->what = pointer && version_of(at::Tensor{pointer}) != one->version ? use::written : use::read;
+      bool const is_written = pointer && version_of(at::Tensor{pointer}) != one->version;
+      one->what = is_written ? use::written : use::read;
+      one->needs_earlier = one->needs_earlier || is_written;
     }
     reading_.clear();
   }
@@ -273,24 +281,32 @@ class read_tracker {
   std::unordered_map<void const*, seen> memory_;
   std::vector<seen const*> order_;
   std::vector<std::size_t> begun_;  ///< for each running operation: how much memory had been seen with its arguments
+  std::vector<std::pair<seen*, byte_range>> writing_;      ///< by the operation that begins
   std::vector<std::pair<seen*, weak_tensor>> reading_;  ///< first read by the outermost running operation
-  std::vector<std::string> operations_;
   std::size_t seen_ = 0, made_bytes_ = 0;  ///< number of operations, including nested ones, and bytes they made
-  bool names_, script_ = false;
   write_log* changes_;
-  std::vector<std::pair<std::size_t, void const*>> updating_;  ///< memory, with the depth of the operation
-  int pauses_ = 0;
 };
 
-/// The memory of some tensors, which are not kept alive.
+/// The memory of some tensors, which are not kept alive, with a number each.
 class storage_set {
  public:
-  void add(at::Tensor const& t) {
-    if (!t.has_storage()) return;
-    all_.try_emplace(t.storage().unsafeGetStorageImpl(), t.storage().getWeakStorageImpl());
+  using weak_storage = c10::weak_intrusive_ptr<c10::StorageImpl>;
+
+  /// \param number  of memory that is not in the set
+  void add(at::Tensor const& t, step_index number = 0) {
+    if (t.has_storage()) add(t.storage().getWeakStorageImpl(), number);
+  }
+  void add(weak_storage const& memory, step_index number) {
+    if (memory._unsafe_get_target() == nullptr) return;
+    all_.try_emplace(memory._unsafe_get_target(), memory, number);
     if (all_.size() < bound_) return;
-    std::erase_if(all_, [](auto const& one) { return one.second.expired(); });
+    std::erase_if(all_, [](auto const& one) { return one.second.memory.expired(); });
     bound_ = 2 * all_.size() + 64;
+  }
+  /// The number of some memory; -1 if it is not in the set.
+  [[nodiscard]] step_index number_of(void const* memory) const {
+    auto const found = all_.find(static_cast<c10::StorageImpl const*>(memory));
+    return found == all_.end() ? -1 : found->second.number;
   }
   [[nodiscard]] bool holds(at::Tensor const& t) const {
     return t.defined() && t.has_storage() && all_.contains(t.storage().unsafeGetStorageImpl());
@@ -301,10 +317,13 @@ class storage_set {
   }
 
  private:
-  using weak_storage = c10::weak_intrusive_ptr<c10::StorageImpl>;
-
+  struct numbered {
+    weak_storage memory;
+    step_index number;
+    numbered(weak_storage one, step_index k) : memory{std::move(one)}, number{k} {}
+  };
   /// While the weak reference exists, its address is not reused.
-  std::unordered_map<c10::StorageImpl const*, weak_storage> all_;
+  std::unordered_map<c10::StorageImpl const*, numbered> all_;
   std::size_t bound_ = 64;  ///< at this size the set is searched for freed memory
 };
 
@@ -324,11 +343,6 @@ class read_list {
   void add(at::Tensor const& t, step_index step) { if (t.defined()) add(tensor_read{t}, step); }
   void add(std::vector<tensor_read> reads, step_index step) {
     for (auto& read : reads) add(std::move(read), step);
-  }
-  /// Adds the tensors that the computation has read but not changed; for a computation without steps.
-  void add_unchanged(std::vector<tensor_read> reads) {
-    for (auto& read : reads)
-      if (auto const t = read.lock(); t.defined() && version_of(t) == read.version) add(std::move(read), 0);
   }
   /// Whether a tensor, or another that shares its memory, is in the list.
   [[nodiscard]] bool knows_memory_of(at::Tensor const& t) const {
@@ -390,15 +404,5 @@ inline constexpr char const* rewritten =
     "a parameter has other values than when it was read, though no operator has changed it";
 inline constexpr char const* rewritten_advice =
     "run backward first: LibTorch's SGD changes parameters through data(), which autograd does not see";
-
-/// To be called before the computation that read these tensors runs again.   \param where  identifies that computation
-/// \throws invalid_call   if a tensor was changed in place
-inline void check_reads(read_list const& reads, char const* who, named_value where) {
-  if (std::size_t const k = reads.first_changed(); k < reads.size())
-    throw invalid_call{who, "a tensor that was read was changed in place before backward", {where, {"tensor read", k}},
-                       "run backward first, for example before the optimiser's step"};
-  if (std::size_t const k = reads.first_rewritten(); k < reads.size())
-    throw invalid_call{who, rewritten, {where, {"tensor read", k}}, rewritten_advice};
-}
 
 }  // namespace cairn::libtorch::detail

@@ -5,9 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstring>
-#include <memory>
 #include <mutex>
-#include <new>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -43,9 +41,7 @@ class generator_states {
   [[nodiscard]] bool devices_are_now() const {
     for (auto const& [device, state] : states_) {
       if (device.is_cpu()) continue;
-      auto generator = default_generator(device);
-      std::lock_guard const lock{generator.mutex()};
-      auto const now = generator.get_state();
+      auto const now = state_of(default_generator(device));
       if (now.nbytes() != state.nbytes() || std::memcmp(now.data_ptr(), state.data_ptr(), now.nbytes()) != 0)
         return false;
     }
@@ -135,8 +131,6 @@ class generator_use {
     if (same_devices && before.is_now()) return;
     for (auto* const other : all()) other->was_put_back_ = other->was_put_back_ || other->thread_ != thread_;
   }
-  /// The state of the CPU's generator as it began; null if numbers are not preserved.
-  [[nodiscard]] cpu_generator_state const* start() const noexcept { return start_ ? &*start_ : nullptr; }
   /// Whether numbers were drawn since it began; also true if another thread has restored generators meanwhile, which
   /// hides it.   \param start  the generators' states at that time
   [[nodiscard]] bool drew(generator_states const& start) const {
@@ -151,15 +145,15 @@ class generator_use {
     std::lock_guard const lock{access()};
     return counts_ && overlaps_;
   }
-  /// To be called if random numbers were drawn.   \param earlier  whether the run that this one repeats `overlaps`
+  /// To be called if random numbers were drawn.
   /// \throws invalid_call   if another thread may have drawn numbers meanwhile
-  void check(char const* who, bool earlier = false) const {
+  void check(char const* who) const {
     if (!counts_ || !draws_) return;
     std::lock_guard const lock{access()};
-    if (overlaps_ || earlier)
+    if (overlaps_)
       throw invalid_call{who, "random numbers were drawn while another thread ran a checkpointed computation, too", {},
                          "run them one after another; or set rng(cairn::libtorch::Rng::Ignore) where no random numbers "
-                         "are drawn, and in regions that keep what they draw by cairn::libtorch::keep"};
+                         "are drawn"};
   }
 
  private:
@@ -195,43 +189,6 @@ class generator_guard {
  private:
   generator_use const& use_;
   generator_states const& states_;
-};
-
-/// The generators' states at the beginning of a run, so that a second run can begin with them.
-class initial_rng_state {
- public:
-  /// \param use  of the run; must outlive it   \param tensors  the generators of their devices are included
-  void begin_run(generator_use const& use, at::TensorList tensors) {
-    cpu_ = use.start();
-    if (cpu_ != nullptr) devices_ = generator_states::of_devices(tensors);
-  }
-  /// Keeps states only if the run drew numbers; that of the CPU's generator, 2.5 KB, only if it drew from that one.
-  void end_run(generator_use const& use) {
-    auto const* const start = std::exchange(cpu_, nullptr);
-    drew_from_cpu_ = use.drew({});
-    drew_ = drew_from_cpu_ || use.drew(devices_);
-    if (!drew_) devices_ = {};
-    if (!drew_from_cpu_) return;
-    own_cpu_ = std::make_unique<cpu_generator_state>(*start);
-    cpu_ = own_cpu_.get();
-  }
-  /// Whether the run drew numbers.
-  [[nodiscard]] bool drew() const noexcept { return drew_; }
-  /// Whether a second run sets generators.
-  [[nodiscard]] bool sets_some() const noexcept { return drew_ || cpu_ != nullptr; }
-  [[nodiscard]] bool devices_are_now() const { return devices_.devices_are_now(); }
-  /// Sets the generators to these states.   \throws std::bad_alloc   if there was no memory to store them
-  void restore() const {
-    if (drew_from_cpu_ && !own_cpu_) throw std::bad_alloc{};
-    if (cpu_ != nullptr) cpu_->restore();
-    devices_.restore();
-  }
-
- private:
-  cpu_generator_state const* cpu_ = nullptr;
-  std::unique_ptr<cpu_generator_state> own_cpu_;
-  generator_states devices_;
-  bool drew_ = false, drew_from_cpu_ = false;
 };
 
 /// The automatic casts of the calling thread, for the CPU and for CUDA devices.

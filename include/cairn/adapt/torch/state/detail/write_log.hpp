@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 #include <ATen/TracerMode.h>
+#include <ATen/core/Generator.h>
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>
@@ -17,6 +18,7 @@
 #include <c10/core/TensorImpl.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 #include <cairn/adapt/torch/state/detail/versions.hpp>
+#include <cairn/adapt/torch/state/rng_states.hpp>
 
 namespace cairn::libtorch::detail {
 
@@ -45,31 +47,32 @@ class unseen_operations {
   c10::impl::ExcludeDispatchKeyGuard no_mode_{c10::DispatchKey::Fake};  // see dispatch_mode.hpp
 };
 
-/// A piece of memory as it was at some time. It does not keep that memory alive.
+/// A piece of memory as it was at some time, as a whole: who writes to a view of it may read another one. It does not
+/// keep that memory alive.
 class memory_image {
  public:
   /// \pre the tensor has a storage
   explicit memory_image(at::Tensor const& t)
-      : storage_{t.storage().getWeakStorageImpl()}, sizes_{t.sizes().vec()}, strides_{t.strides().vec()},
-        offset_{t.storage_offset()}, options_{t.options().requires_grad(false)},
-        counter_{t.unsafeGetTensorImpl()->version_counter()}, version_{version_of(t)} {
-    values_ = memory().clone(at::MemoryFormat::Contiguous);
-  }
+      : storage_{t.storage().getWeakStorageImpl()}, options_{t.options().dtype(at::kByte).requires_grad(false)},
+        counter_{t.unsafeGetTensorImpl()->version_counter()}, version_{version_of(t)}, values_{memory().clone()} {}
   [[nodiscard]] void const* key() const noexcept { return storage_._unsafe_get_target(); }
-  /// Whether it is of the same elements as the tensor.
-  [[nodiscard]] bool is_of(at::Tensor const& t) const {
-    return key() == memory_key(t) && offset_ == t.storage_offset() && t.sizes() == sizes_ && t.strides() == strides_;
-  }
   /// The same memory as it is now.   \pre it exists
   [[nodiscard]] memory_image now() const {
     auto copy = *this;
-    copy.values_ = memory().clone(at::MemoryFormat::Contiguous);
+    copy.values_ = memory().clone();
     if (counter_.enabled()) copy.version_ = counter_.current_version();
     return copy;
   }
-  /// Writes the values and the version back, if the memory still exists.
+  /// The same memory without its values, which are as nobody needs them.
+  [[nodiscard]] memory_image without_values() const {
+    auto copy = *this;
+    copy.values_ = at::Tensor{};
+    return copy;
+  }
+  [[nodiscard]] bool has_values() const { return values_.defined(); }
+  /// Writes the values and the version back, if there are any, and the memory still exists.
   void put_back() const {
-    if (!exists()) return;
+    if (!exists() || !has_values()) return;
     memory().copy_(values_);
     set_version(counter_, version_);
   }
@@ -78,67 +81,92 @@ class memory_image {
   [[nodiscard]] bool is_changed() const {
     if (!exists()) return false;
     if (counter_.enabled() && std::int64_t(counter_.current_version()) != version_) return true;
-    auto const bytes = [](at::Tensor const& t) { return t.contiguous().reshape({-1}).view(at::kByte); };
-    return !bytes(memory()).equal(bytes(values_));
+    return has_values() && !memory().equal(values_);
   }
   /// The same without waiting for a device, whose memory counts as changed.
   [[nodiscard]] bool may_be_changed() const { return exists() && (!values_.is_cpu() || is_changed()); }
   [[nodiscard]] at::Tensor const& values() const noexcept { return values_; }
-  [[nodiscard]] std::int64_t bytes() const { return std::int64_t(values_.nbytes()); }
+  [[nodiscard]] std::int64_t version() const noexcept { return version_; }
+  [[nodiscard]] std::int64_t bytes() const { return has_values() ? std::int64_t(values_.nbytes()) : 0; }
 
  private:
-  /// A tensor over the memory with a version counter of its own.
+  /// Its bytes, as a tensor with a version counter of its own.
   [[nodiscard]] at::Tensor memory() const {
-    return at::empty({0}, options_).set_(c10::Storage{storage_.lock()}, offset_, sizes_, strides_);
+    c10::Storage of{storage_.lock()};
+    auto const bytes = std::int64_t(of.nbytes());
+    return at::empty({0}, options_).set_(std::move(of), 0, {bytes}, {1});
   }
 
   c10::weak_intrusive_ptr<c10::StorageImpl> storage_;
-  std::vector<std::int64_t> sizes_, strides_;
-  std::int64_t offset_;
   at::TensorOptions options_;
   c10::VariableVersion counter_;
   std::int64_t version_;
   at::Tensor values_;
 };
 
-/// What a computation writes to, as it was before.
+/// A generator of the program's own as it was at some time.
+class generator_image {
+ public:
+  explicit generator_image(at::Generator of) : of_{std::move(of)}, state_{state_of(of_)} {}
+  [[nodiscard]] generator_image now() const { return generator_image{of_}; }
+  [[nodiscard]] bool is_changed() const { return !state_of(of_).equal(state_); }
+  void put_back() const { set_state(of_, state_); }
+  [[nodiscard]] void const* key() const noexcept { return of_.unsafeGetGeneratorImpl(); }
+  [[nodiscard]] at::Tensor const& state() const noexcept { return state_; }
+
+ private:
+  at::Generator of_;
+  at::Tensor state_;
+};
+
+/// What a computation writes to, and the generators of the program's own that it draws from, as they were before.
 class write_log {
  public:
+  bool notes_generators = true;
   /// To be called before the computation.   \param given  its inputs; what lies in their memory is not noted
   void begin(at::TensorList given) {
     for (auto const& t : given) if (t.defined()) given_.push_back(memory_key(t));
   }
+  /// What lies in this memory is not noted.
+  void leave_out(void const* memory) { given_.push_back(memory); }
   /// To be called before the tensor is written to. Tensors without a storage are ignored.
   void note(at::Tensor const& t) {
     if (!t.defined() || !t.has_storage() || t.is_meta() || t.is_quantized()) return;
     if (std::find(given_.begin(), given_.end(), memory_key(t)) != given_.end()) return;
-    auto const knows = [&](memory_image const& one) { return one.is_of(t); };
-    if (std::any_of(all_.begin(), all_.end(), knows)) return;
+    if (holds(memory_key(t))) return;
     unseen_operations const unseen;
     all_.emplace_back(t);
+  }
+  /// To be called before numbers are drawn. Default generators are not noted.
+  void note(at::Generator const& from) {
+    if (!notes_generators || !from.defined() || from == default_generator(from.device())) return;
+    void const* const key = from.unsafeGetGeneratorImpl();
+    if (std::find(given_.begin(), given_.end(), key) != given_.end()) return;
+    if (std::any_of(generators_.begin(), generators_.end(), [&](auto const& one) { return one.key() == key; })) return;
+    unseen_operations const unseen;
+    generators_.emplace_back(from);
   }
   /// To be called after the computation: drops what has not changed.
   void end() {
     unseen_operations const unseen;
     std::erase_if(all_, [](memory_image const& one) { return !one.may_be_changed(); });
+    std::erase_if(generators_, [](generator_image const& one) { return !one.is_changed(); });
     given_.clear();
   }
   [[nodiscard]] bool holds(void const* memory) const {
     return std::any_of(all_.begin(), all_.end(), [&](memory_image const& one) { return one.key() == memory; });
   }
   [[nodiscard]] std::vector<memory_image> const& images() const noexcept { return all_; }
-  [[nodiscard]] std::int64_t bytes() const {
-    std::int64_t sum = 0;
-    for (auto const& one : all_) sum += one.bytes();
-    return sum;
-  }
+  [[nodiscard]] std::vector<generator_image> const& generators() const noexcept { return generators_; }
+  [[nodiscard]] bool empty() const noexcept { return all_.empty() && generators_.empty(); }
 
  private:
   std::vector<memory_image> all_;
+  std::vector<generator_image> generators_;
   std::vector<void const*> given_;
 };
 
-/// Some memory as it was at some time.
+/// Some memory, and some generators, as they were at some time.
 class memory_images {
  public:
   memory_images() = default;
@@ -146,41 +174,60 @@ class memory_images {
   explicit memory_images(at::TensorList tensors) {
     unseen_operations const unseen;
     for (auto const& t : tensors)
-      if (t.defined() && t.has_storage() && !t.is_meta()) images_.emplace_back(t);
+      if (t.defined() && t.has_storage() && !t.is_meta() && !holds(memory_key(t))) images_.emplace_back(t);
   }
   /// The same memory as it is now; shares what has not changed.
   [[nodiscard]] memory_images now() const {
     unseen_operations const unseen;
     memory_images all;
-    for (auto const& one : images_) all.images_.push_back(one.is_changed() ? one.now() : one);
+    for (auto const& one : images_)
+      all.images_.push_back(one.exists() && (!one.has_values() || one.is_changed()) ? one.now() : one);
+    all.add_now(generators_);
     return all;
   }
   /// Adds what a computation has changed besides, as it was before it.
   void add(write_log const& log) {
-    auto const named = std::ptrdiff_t(images_.size());
-    for (auto const& one : log.images()) {
-      auto const is = [&](memory_image const& known) { return known.key() == one.key(); };
-      if (std::none_of(images_.begin(), images_.begin() + named, is)) images_.push_back(one);
-    }
+    for (auto const& one : log.images())
+      if (!holds(one.key())) images_.push_back(one);
+    for (auto const& one : log.generators())
+      if (!holds_generator(one.key())) generators_.push_back(one);
   }
+  /// Adds generators as they are now; shares what has not changed.
+  void add_now(std::vector<generator_image> const& all) {
+    for (auto const& one : all) generators_.push_back(one.is_changed() ? one.now() : one);
+  }
+  void add(memory_image one) { images_.push_back(std::move(one)); }
+  [[nodiscard]] bool holds(void const* memory) const {
+    return std::any_of(images_.begin(), images_.end(), [&](memory_image const& one) { return one.key() == memory; });
+  }
+  [[nodiscard]] std::vector<memory_image> const& images() const noexcept { return images_; }
+  [[nodiscard]] bool holds_generator(void const* key) const {
+    return std::any_of(generators_.begin(), generators_.end(), [&](auto const& one) { return one.key() == key; });
+  }
+  [[nodiscard]] std::vector<generator_image> const& generators() const noexcept { return generators_; }
   [[nodiscard]] std::size_t size() const noexcept { return images_.size(); }
   void put_back() const {
     unseen_operations const unseen;
-    for (auto one = images_.rbegin(); one != images_.rend(); ++one)
-      if (one->is_changed()) one->put_back();  // of two images of the same memory the first wins
+    for (auto const& one : images_)
+      if (one.is_changed()) one.put_back();
+    for (auto const& one : generators_) one.put_back();
   }
-  /// Calls `see` with the key of each memory that has changed since, and the bytes of its image.
+  /// Calls `see` with the key of each memory or generator that has changed since, and the bytes of its image.
   template <class See>
   void each_changed(See see) const {
     unseen_operations const unseen;
     for (auto const& one : images_) if (one.is_changed()) see(one.key(), one.bytes());
+    for (auto const& one : generators_) if (one.is_changed()) see(one.key(), std::int64_t(one.state().nbytes()));
   }
   void list_tensors(std::vector<at::Tensor>& all) const {
-    for (auto const& one : images_) all.push_back(one.values());
+    for (auto const& one : images_)
+      if (one.has_values()) all.push_back(one.values());
+    for (auto const& one : generators_) all.push_back(one.state());
   }
 
  private:
   std::vector<memory_image> images_;
+  std::vector<generator_image> generators_;
 };
 
 /// Undoes at its end what was noted.
@@ -196,31 +243,6 @@ class undone_writes {
     before.put_back();
   }
   write_log log;
-};
-
-/// During its lifetime, what a computation has changed is as it was before it. Afterwards it is as it is now, with the
-/// versions of now: a graph outside may have saved it.
-class rewound_memory {
- public:
-  /// \param log  of that computation   \param besides  these, too, end as they are now; undefined ones are ignored
-  explicit rewound_memory(write_log const& log, at::TensorList besides = {}) {
-    unseen_operations const unseen;
-    for (auto const& one : log.images()) if (one.exists()) now_.push_back(one.now());
-    for (auto const& t : besides)
-      if (t.defined() && t.has_storage() && !t.is_meta() && !log.holds(memory_key(t))) now_.emplace_back(t);
-    auto const& all = log.images();
-    for (auto one = all.rbegin(); one != all.rend(); ++one) one->put_back();  // the first image wins
-  }
-  rewound_memory(rewound_memory const&) = delete;
-  rewound_memory& operator=(rewound_memory const&) = delete;
-  ~rewound_memory() {
-    unseen_operations const unseen;
-    for (auto const& one : now_)
-      if (one.may_be_changed()) one.put_back();  // the others are only read: other threads may read them, too
-  }
-
- private:
-  std::vector<memory_image> now_;
 };
 
 }  // namespace cairn::libtorch::detail

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+/// \file call_contents.hpp  What the operators of one call read and made: contents of memory, and which are held.
+#include <ATen/SequenceNumber.h>
+#include <ATen/core/stack.h>
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <utility>
+#include <vector>
+#include <cairn/adapt/torch/record/detail/held_contents.hpp>
+#include <cairn/adapt/torch/record/detail/layer_watch.hpp>
+#include <cairn/adapt/torch/record/detail/layout_list.hpp>
+#include <cairn/adapt/torch/record/detail/memory_cells.hpp>
+#include <cairn/adapt/torch/record/detail/operator_run.hpp>
+#include <cairn/adapt/torch/record/detail/outside_values.hpp>
+#include <cairn/adapt/torch/record/detail/plain_tensor.hpp>
+#include <cairn/adapt/torch/record/detail/record_totals.hpp>
+#include <cairn/adapt/torch/record/detail/recorded_operators.hpp>
+#include <cairn/adapt/torch/record/detail/schema_facts.hpp>
+#include <cairn/core/error.hpp>
+
+namespace cairn::libtorch::detail {
+
+/// The operators of a call, and the contents that they read and made. What an operator writes in place is another
+/// content of the same memory; what was there is kept as a copy where a second run may need it.
+class call_contents {
+ public:
+  [[nodiscard]] char const* who() const noexcept { return who_; }
+  [[nodiscard]] recorded_operators& operators() noexcept { return operators_; }
+  [[nodiscard]] memory_cells const& contents() const noexcept { return contents_; }
+  [[nodiscard]] layout_list const& layouts() const noexcept { return layouts_; }
+
+ protected:
+  /// \param who  is named in errors
+  call_contents(std::shared_ptr<record_totals> totals, char const* who) : totals_{std::move(totals)}, who_{who} {}
+  ~call_contents() = default;
+
+  /// Notes the last operator's arguments.
+  /// \param pinned  whether what it makes is held; set if it reads what cannot be recorded   \param read_too(c, t)
+  ///   called for each tensor that it reads or writes, before it is noted
+  template <class ReadToo>
+  void before_run(c10::ArrayRef<c10::IValue> given, bool& pinned, ReadToo const& read_too) {
+    int const number = operators_.size() - 1;
+    auto const& facts = *operators_[number].facts;
+    bool const records = at::GradMode::is_enabled();
+    operators_[number].sequence = at::sequence_number::peek();
+    if (pinned) totals_->keep(operators_[number].op.schema().name(), "is not an operator of LibTorch's own");
+    written_.clear();
+    for (std::size_t k = 0; k < given.size(); ++k) {
+      auto const& value = given[k];
+      bool has_tensor = false;
+      auto const read = [&](at::Tensor const& t, std::size_t place, bool is_in_list) {
+        if (!t.defined()) return;
+        has_tensor = true;
+        if (!is_plain_memory(t)) {
+          if (!std::exchange(pinned, true))
+            totals_->keep(operators_[number].op.schema().name(), "reads a tensor that is no plain memory");
+          return;
+        }
+        int const c = contents_.shown_by(t);
+        if (facts.writes[k]) written_.emplace_back(c, &t);
+        else check_values(c, t);
+        read_too(c, t);
+        operators_[number].has_adjoint |= records && t.requires_grad();
+        bool is_first = true;
+        for (auto const& one : operators_.tensors(number)) is_first = is_first && one.content != c;
+        int const layout = contents_[c].layout = layouts_.of(t, contents_[c].layout);
+        outside_.note(c, layout, t);
+        operators_.add(
+            recorded_tensor{std::uint16_t(k), std::uint16_t(place), is_in_list, is_first, c, layout, number});
+      };
+      if (value.isTensor()) {
+        read(value.toTensor(), 0, false);
+        operators_.add(has_tensor ? c10::IValue{} : value);
+      } else if (value.isTensorList() || value.isList()) {
+        c10::ArrayRef<c10::IValue> const list = value.toListRef();
+        for (std::size_t place = 0; place < list.size(); ++place)
+          if (list[place].isTensor()) read(list[place].toTensor(), place, true);
+        operators_.add(has_tensor ? c10::IValue{without_tensors(value)} : value);
+      } else {
+        operators_.add(value);
+      }
+    }
+    for (auto const& [c, t] : written_) will_be_written(number, facts, c, *t);
+    for (auto const& one : operators_.tensors(number)) contents_[one.content].is_read = true;
+  }
+  /// Notes what the last operator has made.   \returns whether it can run again; otherwise it is forgotten
+  [[nodiscard]] bool after_run(torch::jit::Stack const& stack, bool pinned) {
+    int const number = operators_.size() - 1;
+    auto const& facts = *operators_[number].facts;
+    int place = 0;
+    auto const read = operators_.tensors(number);
+    int const like = read.empty() ? -1 : read.front().layout;
+    if (layers_) watch_layers(stack);
+    for (auto const& value : torch::jit::last(stack, std::size_t(facts.results)))
+      each_tensor(value, [&](at::Tensor const& t) {
+        int const at = place++;
+        if (!is_plain_memory(t)) return;
+        if (facts.type >= 0)  // the default type of the process may be another one later
+          if (auto& type = operators_.arguments(number)[std::size_t(facts.type)]; type.isNone()) type = t.scalar_type();
+        int const c = contents_.made_by(number, t);
+        if (c < 0) return;
+        if (pinned) return pin(c, t.storage());
+        auto& made = contents_[c];
+        made.is_open = facts.leaves_open;
+        made.is_unchecked = facts.is_factory;
+        made.layout = layouts_.of(t, like);
+        operators_.add(recorded_result{at, c});
+      });
+    for (auto& w : operators_.writes(number)) {
+      w.after = contents_.written_by(number, w.before);
+      contents_[w.after].is_open = contents_[w.before].is_open && w.reads;
+      contents_[w.after].layout = contents_[w.before].layout;
+      if (pinned)
+        if (auto memory = contents_.cell_of(w.after).memory.lock()) pin(w.after, c10::Storage{std::move(memory)});
+    }
+    if (pinned || (operators_.results(number).empty() && operators_.writes(number).empty())) {
+      operators_.undo();
+      return false;
+    }
+    operators_.finish();
+    ++totals_->operators;
+    return true;
+  }
+  /// It is not made again, so it is held.
+  void pin(int c, c10::Storage const& memory) {
+    auto& one = contents_[c];
+    if (one.made_by >= 0 && one.wanted > 0) wanted_at_[std::size_t(one.made_by)] -= one.wanted;
+    held_.drop(c);
+    one.made_by = -1;
+    one.kept = memory;
+    one.is_own = one.is_open = one.is_unchecked = false;
+  }
+  void take_image(int c, c10::Storage const& memory) {
+    contents_[c].kept = copy_of(memory);
+    contents_[c].is_own = true;
+    ++totals_->images, totals_->image_bytes += contents_[c].bytes;
+  }
+  /// Values that no operator has written come through a raw pointer. That is looked for where a tensor is first read
+  /// that has no values yet, or those of a factory.
+  void check_values(int c, at::Tensor const& t) {
+    auto& one = contents_[c];
+    if (one.is_open) pin(c, t.storage());
+    if (!one.is_unchecked) return;
+    one.is_unchecked = false;
+    memories none;
+    auto const nowhere = [](int, c10::Storage const&) { return false; };
+    auto const again = run_again(operators_, one.made_by, layouts_, none, nowhere);
+    auto const& now = t.storage();
+    bool const same = again.size() == 1 && again[0].second.nbytes() == now.nbytes() && now.device().is_cpu() &&
+                      std::memcmp(again[0].second.data(), now.data(), now.nbytes()) == 0;
+    if (!same) pin(c, now);
+  }
+  /// The memory of a content, if there is one: ours, or the program's, unchanged.
+  [[nodiscard]] c10::Storage available(int c) {
+    auto& one = contents_[c];
+    if (one.is_packed && is_over_ && !is_there(one.kept)) return outside_.unpacked(c);
+    if (is_there(one.kept) && !one.is_part) {
+      if (one.is_own || contents_.is_unchanged(c)) return one.kept;
+      if (one.made_by < 0)
+        throw invalid_call{who_,
+                           "a tensor that was read was changed in place before backward, and is needed to make again "
+                           "what was not held",
+                           {{"bytes", one.bytes}},
+                           "change it after backward, or in the call"};
+      held_.drop(c);
+    }
+    if (one.made_by >= 0 && contents_.is_unchanged(c))
+      if (auto memory = contents_.cell_of(c).memory.lock()) return c10::Storage{std::move(memory)};
+    return {};
+  }
+  /// Of an operator: calls with the same ones have the same contents, which take the same bytes.
+  [[nodiscard]] std::uint64_t hash_of(int number) {
+    std::uint64_t hash = std::uint64_t(reinterpret_cast<std::uintptr_t>(operators_[number].facts));
+    auto const add = [&](int c) {
+      for (auto const x : {std::uint64_t(c), std::uint64_t(contents_[c].bytes)})
+        hash = (hash ^ (hash >> 32) ^ x) * 0xd6e8feb86659fd93;
+    };
+    for (auto const& one : operators_.tensors(number)) add(one.content);
+    operators_.each_made(number, add);
+    return hash;
+  }
+
+  std::shared_ptr<record_totals> totals_;
+  char const* who_;
+  memory_cells contents_;
+  recorded_operators operators_;
+  layout_list layouts_;
+  held_contents held_{contents_, operators_};
+  outside_values outside_{contents_, layouts_};
+  std::shared_ptr<layer_watch> layers_;
+  std::vector<int> wanted_at_;  ///< saved tensors, by the operator that made their content
+  bool is_over_ = false;
+
+ private:
+  [[nodiscard]] static c10::impl::GenericList without_tensors(c10::IValue const& list) {
+    c10::impl::GenericList like{list.toList().elementType()};
+    for (auto const& one : list.toListRef()) like.push_back(one.isTensor() ? c10::IValue{at::Tensor{}} : one);
+    return like;
+  }
+  /// No write of a second run touches the program's memory, and what the first one overwrites may be needed.
+  void will_be_written(int number, schema_facts const& facts, int c, at::Tensor const& t) {
+    for (auto const& w : operators_.writes(number))
+      if (w.before == c) return;
+    auto const tensors = operators_.tensors(number);
+    auto const reads_it = std::count_if(tensors.begin(), tensors.end(), [&](auto const& r) { return r.content == c; });
+    bool const whole = facts.overwrites && std::int64_t(t.nbytes()) == contents_[c].bytes &&
+                       t.is_non_overlapping_and_dense() && reads_it == 1;
+    if (!whole && (!facts.overwrites || contents_[c].is_unchecked)) check_values(c, t);
+    if (layers_) layers_->is_changed_soon(t);
+    operators_.add(recorded_write{c, -1, !whole, contents_[c].bytes});
+    if (whole)
+      for (auto& one : operators_.tensors(number)) one.is_needed = one.is_needed && one.content != c;
+    int const layout = layouts_.of(t, contents_[c].layout);
+    auto& cell = contents_.cell_of(c);
+    for (std::size_t k = 0; k < cell.parts.size();) {  // drop() takes it out of the list
+      int const part = cell.parts[k];
+      if (layouts_.may_overlap(contents_[part].saved_layout, layout)) held_.drop(part);
+      else ++k;
+    }
+    auto& old = contents_[c];
+    if (old.is_own) return;
+    if (old.is_kept && is_there(old.kept)) {
+      old.kept = copy_of(t.storage());
+      old.is_own = true;
+    } else if (old.made_by < 0) {
+      if (!whole || old.is_read) take_image(c, t.storage());
+    } else if (old.wanted == 0 || old.is_mixed || layouts_.may_overlap(old.saved_layout, layout)) {
+      held_.drop(c);
+    } else if (is_there(old.kept)) {  // LSTMs compute their gates in place, slice by slice
+      old.is_part = true;
+      cell.parts.push_back(c);
+    }
+  }
+  void watch_layers(torch::jit::Stack const& stack) {
+    at::Tensor first;
+    for (auto const& value : torch::jit::last(stack, std::size_t(operators_[operators_.size() - 1].facts->results)))
+      each_tensor(value, [&](at::Tensor const& t) {
+        if (!first.defined()) first = t;
+      });
+    if (!first.defined() || !is_plain_memory(first)) return;
+    for (auto const& one : operators_.tensors(operators_.size() - 1))
+      if (auto const memory = contents_.cell_of(one.content).memory.lock()) layers_->is_read(memory.get(), first);
+  }
+
+  std::vector<std::pair<int, at::Tensor const*>> written_;  ///< by the operator that runs
+};
+
+}  // namespace cairn::libtorch::detail
