@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+/// \file given_ahead.hpp  How `parallel` among the last arguments of a verb reaches its sweep: as a part of the observer,
+/// which every sweep is given, and of the options, from which frames and bytes are counted.
+#include <cstdint>
+#include <system_error>
+#include <type_traits>
+#include <utility>
+#include <cairn/adapt/threads/detail/ahead.hpp>
+#include <cairn/core/bytes_of.hpp>
+#include <cairn/core/event.hpp>
+#include <cairn/core/state_traits.hpp>
+#include <cairn/rules/replay_check.hpp>
+#include <cairn/run/form/detail/last_arguments.hpp>
+#include <cairn/run/sweep/detail/plan_place.hpp>
+#include <cairn/run/sweep/sweep_report.hpp>
+
+namespace cairn::detail {
+
+/// The options of a sweep with a helper.
+template <class Options>
+struct ahead_options : Options {
+  slot_index chosen = 0;           ///< frames for states that are handed over and not yet reversed; 0: not by the caller
+  mutable char const* serial = nullptr;  ///< why there is no helper
+  mutable slot_index ahead = 0;    ///< the frames, once they are counted
+
+  /// For a plan of the caller's. A frame should leave the other core's cache before it is written again.
+  template <class State>
+  slot_index ahead_for([[maybe_unused]] State const& x0) const {
+    if (serial != nullptr) return ahead = 0;
+    if (chosen > 0) return ahead = chosen;
+    ahead = 32;
+    if constexpr (sized_state<State>) ahead = frames_ahead(bytes_of(x0));
+    return ahead;
+  }
+  /// The plan for what was given in its place; of a budget, states kept and states handed over share what it has.
+  template <class Values, class Place>
+  [[nodiscard]] constexpr decltype(auto) plan_for(Values const& values, Place const& place) const {
+    if constexpr (!counted_budget<Place>) {
+      values.form.ahead = ahead_for(values.x0);
+      return as_plan(place);
+    } else {
+      auto const sizes = values.sizes_for_budget(place.steps);
+      auto const with = [&](slot_index frames) {
+        values.form.ahead = ahead = frames;
+        return place.plan_for(values.form, sizes, check_asked(*this));
+      };
+      if (serial != nullptr) return with(0);
+      if (chosen > 0) return with(chosen);
+      auto alone = with(0);
+      if (alone.slots() < 4 || sizes.state == 0) return alone;
+      slot_index const half = alone.slots() / 2, most = 2 * frames_ahead(std::size_t(sizes.state));
+      auto two = with(half < most ? half : most);
+      if (is_faster(alone, two)) return two;
+      serial = "within this budget one thread is as fast";
+      return with(0);
+    }
+  }
+
+ private:
+  [[nodiscard]] static slot_index frames_ahead(std::size_t bytes) noexcept {
+    constexpr std::size_t cache = 2 << 20;
+    std::size_t const frames = cache / (bytes + 1);
+    return frames < 8 ? 8 : frames > 128 ? 128 : slot_index(frames);
+  }
+  /// Whether a plan with fewer slots is faster on two threads than another one alone, by their numbers of steps. Times
+  /// are not known: an adjoint is taken for one and a half steps, and a step on a second core for a fifth longer than at
+  /// home, as it was measured for states of 16 KiB.
+  template <class Plan>
+  [[nodiscard]] static constexpr bool is_faster(Plan const& alone, Plan const& two) {
+    double const n = double(alone.steps()), adjoints = 1.5 * n;
+    double const one = double(alone.counts().advances) + adjoints, ahead = 1.2 * (double(two.counts().advances) - n);
+    return n + (ahead > adjoints ? ahead : adjoints) < 0.9 * one;
+  }
+};
+template <> inline constexpr bool is_options<ahead_options<sweep_options>> = true;
+template <> inline constexpr bool is_options<ahead_options<sweep_options> const> = true;
+template <> inline constexpr bool is_options<ahead_options<sweep_options>&> = true;
+template <> inline constexpr bool is_options<ahead_options<sweep_options> const&> = true;
+
+template <class Inner>
+struct tells_report {};
+template <class Inner>
+  requires requires { Inner::reports; }
+struct tells_report<Inner> { static constexpr bool reports = true; };
+
+/// The observer of a sweep with a helper, around the caller's.   \tparam Given  a reference if the caller keeps it
+template <class How, class Given>
+class watched_ahead : public tells_report<std::remove_reference_t<Given>> {
+ public:
+  using inner_type = std::remove_reference_t<Given>;
+  using rules = typename How::walks_ahead;
+  /// \param serial  why there is no helper, or null
+  watched_ahead(How const& how, char const* serial, sweep_report* report, Given&& observer)
+      : observer_{std::forward<Given>(observer)}, how_{how}, report_{report}, serial_{serial} {}
+
+  void operator()(event const& e) {
+    if constexpr (observed<inner_type>) observer_(e);
+  }
+  [[nodiscard]] static std::int64_t clock_now()
+    requires requires { { inner_type::clock_now() } -> std::convertible_to<std::int64_t>; }
+  {
+    return inner_type::clock_now();
+  }
+  template <class... All>
+  void ends(All const&... all)
+    requires requires { inner_type::reports; }
+  {
+    observer_.ends(all...);
+  }
+
+  /// Obeys a plan, on its way back on two threads where that is possible; see `execute`.
+  template <class Cursor, class States, class Step, class User>
+  stop_reason obey(Cursor& cursor, States& states, Step& step, User& user, sweep_status& status) {
+    if (!status.turned) return on_the_way(cursor, states, step, user, status);
+    if constexpr (reversed_by<User>::known && copied_state<state_of<States>>) {
+      using by = reversed_by<User>;
+      constexpr bool safe = by::form != adjoint_form::leaf || runs_beside<typename by::adjoint>();
+      static_assert(safe,
+                    "cairn: with cairn::parallel an adjoint of several steps, which runs them again, does so while the "
+                    "step runs on another thread; if both may run at once, say so by cairn::concurrent(adjoint), too");
+      if constexpr (safe) {
+        if (char const* const why = stays_serial<by>(states, user, status)) note(why);
+        else return on_two_threads<by>(cursor, states, step, user, status);
+      }
+    }
+    return execute(cursor, states, step, user, observer_, status);
+  }
+
+ private:
+  template <class States>
+  using state_of = std::remove_cvref_t<decltype(*std::declval<States&>().seen(false))>;
+
+  void note(char const* why) noexcept {
+    if (report_ != nullptr) report_->serial = why;
+  }
+  /// The way there, which tells how long a step takes.
+  template <class Cursor, class States, class Step, class User>
+  stop_reason on_the_way(Cursor& cursor, States& states, Step& step, User& user, sweep_status& status) {
+    if (report_ != nullptr) report_->serial = nullptr;
+    wide const ran = status.ran;
+    std::int64_t const begin = now_ns();
+    auto const reason = execute(cursor, states, step, user, observer_, status);
+    if (wide const steps = status.ran - ran; steps > 0) step_ns_ = double(now_ns() - begin) / double(steps);
+    return reason;
+  }
+  /// Why the way back stays on one thread; null if it does not.
+  template <class By, class States, class User>
+  [[nodiscard]] char const* stays_serial(States& states, User& user, sweep_status const& status) {
+    using store = std::remove_reference_t<decltype(ahead_access::values(states).store())>;
+    constexpr bool recorded = By::form == adjoint_form::recorded;
+    if (status.open > recalled_at_) recalled_at_ = -1;  // another sweep
+    if constexpr (requires(store& all) { all.reversed(step_index{}, 0.0); } || is_told_before<store> ||
+                  may_end_sweeps<store>)
+      return "the store is told of each reversal";
+    else {
+      if (serial_ != nullptr) return serial_;
+      if (recalled_at_ >= 0) return "the helper was recalled: it had no core, or the sweep was no faster with it";
+      if (user.keeps_tapes()) return "the plan keeps tapes";
+      if (recorded && (observed<inner_type> || values_of(states).limits().limited() ||
+                       ahead_access::checks(states) == replay_check::every_step))
+        return "a recording adjoint changes states that an observer, a budget or a replay check looks at";
+      if (step_ns_ > 0 && !rules::pays(step_ns_, status.open)) return "the steps are too short";
+      return nullptr;
+    }
+  }
+  template <class States>
+  static auto& values_of(States& states) { return ahead_access::values(states); }
+
+  template <class By, class Cursor, class States, class Step, class User>
+  stop_reason on_two_threads(Cursor& cursor, States& states, Step& step, User& user, sweep_status& status) {
+    using memory_type = helper_memory<typename rules::thread>;
+    if constexpr (By::form == adjoint_form::with_next)
+      if (!states.has_next()) {  // as in a sweep that is resumed: the state behind the first step is made here
+        reverses_once<User> first{user};
+        if (auto const reason = execute(cursor, states, step, first, observer_, status); reason != stop_reason::paused)
+          return reason;
+      }
+    memory_type* memory = nullptr;
+    try {
+      memory = &ahead_access::memory(values_of(states).limits()).template get<memory_type>();
+    } catch (std::system_error const&) {
+      note("the system gives no thread");
+      return execute(cursor, states, step, user, observer_, status);
+    }
+    // Frames that the plan leaves free may be handed over, too; the helper waits for one when none is left.
+    slot_index const most = how_.ahead > 0 ? how_.ahead : values_of(states).frame_count() + 1;
+    stop_reason reason;
+    {
+      walk_ahead<rules, By, state_of<States>, Cursor, States, Step, User, inner_type> walk{
+          cursor, states, step, user, observer_, status, *memory, most, step_ns_};
+      reason = walk.go();
+    }
+    if (reason == stop_reason::done) {
+      action const end{.kind = action_kind::done};
+      for (auto const when : {moment::before, moment::after})
+        show(states, cursor, end, phase_of(action_kind::done, true), when, observer_);
+    }
+    if (reason != stop_reason::paused) return reason;
+    recalled_at_ = status.open;
+    note("the helper was recalled: it had no core, or the sweep was no faster with it");
+    return execute(cursor, states, step, user, observer_, status);
+  }
+  /// A user that pauses after one reversal.
+  template <class User>
+  struct reverses_once {
+    static constexpr bool can_restart = User::can_restart;
+    User& user;
+    bool paused = false;
+    template <class States>
+    auto turn(States& states, action const& a, step_index& failed) { return user.turn(states, a, failed); }
+    template <class States>
+    auto record(States& states, action const& a) { return user.record(states, a); }
+    template <class States>
+    void restart(States& states, action const& a) { user.restart(states, a); }
+    template <class States>
+    void drop_tape(States& states, slot_index slot) noexcept { user.drop_tape(states, slot); }
+    template <class States>
+    std::uint64_t reverse(States& states, action const& a) {
+      auto const ran = user.reverse(states, a);
+      paused = true;
+      return ran;
+    }
+    [[nodiscard]] bool pauses() const noexcept { return paused; }
+  };
+
+  [[no_unique_address]] Given observer_;
+  How how_;
+  sweep_report* report_;
+  char const* serial_;
+  double step_ns_ = 0;           // 0: not known
+  step_index recalled_at_ = -1;  // steps that were open then
+};
+template <class How, class Given>
+inline constexpr bool observed<watched_ahead<How, Given>> = observed<std::remove_reference_t<Given>>;
+
+/// Chosen before the `execute` of other sweeps where the observer has a helper.
+template <class Cursor, class States, class Step, class User, class How, class Given>
+stop_reason execute(Cursor& cursor, States& states, Step& step, User& user, watched_ahead<How, Given>& observer,
+                    sweep_status& status) {
+  return observer.obey(cursor, states, step, user, status);
+}
+
+/// What follows the fixed arguments of a verb, `parallel` among it.
+template <class How, class Given>
+struct given_ahead : Given {
+  using base = Given;
+  using kept_observer = watched_ahead<How, typename Given::kept_observer>;
+  ahead_options<decltype(Given::options)> options;
+  How how;
+
+  given_ahead(Given&& given, How const& asked, char const* serial)
+      : Given{std::move(given)}, options{{Given::options}, asked.ahead, serial}, how{asked} {}
+  [[nodiscard]] auto watching() const {
+    using inner = decltype(Given::watching());
+    return watched_ahead<How, inner>{how, why(), told(), Given::watching()};
+  }
+  [[nodiscard]] kept_observer kept_watching() const { return {how, why(), told(), Given::kept_watching()}; }
+
+ private:
+  [[nodiscard]] char const* why() const noexcept {
+    return options.serial != nullptr || options.ahead > 0 ? options.serial : "a budget that is measured has no states for it";
+  }
+  [[nodiscard]] sweep_report* told() const noexcept {
+    if constexpr (Given::reports) return Given::report;
+    else return nullptr;
+  }
+};
+
+/// The same for a sweep on its way: `given` with a helper, where there can be one.
+template <class State, class How, class Given>
+[[nodiscard]] auto with_helper(How const& how, Given given) {
+  constexpr bool objects = !copied_state<State>;
+  if constexpr (objects || Given::on_disk) {
+    if constexpr (Given::reports)
+      given.report->serial = objects ? "the state is an object, of which there is one" : "the run is kept on disk";
+    return given;
+  } else {
+    return given_ahead<How, Given>{std::move(given), how,
+                                   how.threads < 2 ? "parallel asks for one thread"
+                                   : How::walks_ahead::cores() < 2 ? "this process may use one core only" : nullptr};
+  }
+}
+
+}  // namespace cairn::detail

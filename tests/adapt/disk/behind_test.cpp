@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files that are behind the sweep: the bits and the promises of files that the sweep waits for.
+#include "adapt/disk/kill_everywhere.hpp"
+
+namespace {
+
+struct by_differentiate {
+  template <class Plan, class... Last>
+  static answer of(Plan const& plan, Last const&... last) {
+    auto const f = cairn::at_every(4, misfit, misfit_back) + cairn::at_end(misfit, misfit_back);
+    auto const found = cairn::differentiate(cairn::model{step<numbers>{}, adjoint<numbers>{}}, start<numbers>(), p, plan,
+                                            f, last...);
+    return {found.state, found.params, found.value};
+  }
+};
+/// While it exists, processes write behind.
+struct writes_behind {
+  explicit writes_behind(cairn::behind_options const& how = {}) { behind = how; }
+  ~writes_behind() { behind = {0, 0}; }
+};
+cairn::disk_options behind_by(int saves, int loads) {
+  return {.resume = cairn::resume_rule::never, .behind = {saves, loads}};
+}
+template <class Verb, class Plan>
+void all_shapes(Plan const& plan) {
+  auto const right = Verb::of(cairn::in_memory{plan});
+  support::temporary const folder;
+  for (auto const& [saves, loads] : {std::pair{1, 0}, {0, 1}, {2, 2}, {5, 3}}) {
+    CAPTURE(saves, loads);
+    CHECK(Verb::of(plan, cairn::disk{folder.run(), behind_by(saves, loads)}) == right);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("files behind the sweep change no bit, for every kind of plan, states that grow, and objects") {
+  step_index const n = 60;
+  using verb = by_gradient<numbers>;
+  all_shapes<verb>(cairn::hrevolve{n, two_tiers});
+  all_shapes<verb>(cairn::multistage{n, 2, 6});
+  all_shapes<verb>(cairn::disk_revolve{n, 3, {.disk_write = 5, .disk_read = 5}});
+  all_shapes<verb>(cairn::two_level{n, 10, 3});
+  all_shapes<by_gradient<noted>>(cairn::two_level{n, 7, 2});
+  all_shapes<by_gradient<solver>>(cairn::hrevolve{n, two_tiers});
+  all_shapes<by_differentiate>(cairn::hrevolve{n, two_tiers});
+}
+
+TEST_CASE("a kept run whose files are behind can be reversed twice, walked and asked for states") {
+  cairn::two_level const plan{60, 10, 3};
+  auto const once = [&](auto const&... last) {
+    numbers dp{0, 0};
+    std::vector<numbers> all;
+    auto run = cairn::checkpointed_loop(step<numbers>{}, start<numbers>(), plan, wrt{p, dp}, last...);
+    for (int k = 0; k < 2; ++k) all.push_back(run.reverse(numbers(5, 1.0), adjoint<numbers>{})), all.push_back(dp);
+    for (auto [i, x] : run.backward()) all.push_back(x);
+    for (step_index i = 0; i <= 60; i += 7) all.push_back(run.at(i));
+    return all;
+  };
+  support::temporary const folder;
+  auto const waits = once(cairn::disk{folder.run(), {.resume = cairn::resume_rule::never}});
+  CHECK(once(cairn::disk{folder.run(), behind_by(2, 2)}) == waits);
+  CHECK(once(cairn::disk{folder.run(), behind_by(1, 0)}) == waits);
+}
+
+TEST_CASE("a run whose files are behind and that is killed anywhere goes on with the bits of an undisturbed one") {
+  writes_behind const all;
+  kill_everywhere<by_gradient<numbers>>(cairn::hrevolve{30, two_tiers}, 17);
+  kill_everywhere<by_gradient<numbers>>(cairn::two_level{30, 5, 3}, 23);
+  kill_everywhere<by_differentiate>(cairn::multistage{30, 2, 4}, 23);
+}
+TEST_CASE("so does one that is killed at random, and by processes that wait") {
+  std::mt19937_64 draw{5};
+  for (auto const& how : {cairn::behind_options{2, 2}, cairn::behind_options{4, 1}}) {
+    writes_behind const all{how};
+    kill_at_random<by_gradient<noted>>(cairn::hrevolve{30, two_tiers}, draw, 8);
+    kill_at_random<by_differentiate>(cairn::two_level{30, 5, 3}, draw, 8);
+  }
+}
+TEST_CASE("1,000 runs killed at random, files behind the sweep", "[long]") {
+  std::mt19937_64 draw{6};
+  writes_behind const all;
+  kill_at_random<by_gradient<numbers>>(cairn::hrevolve{30, two_tiers}, draw, 500);
+  kill_at_random<by_differentiate>(cairn::two_level{30, 5, 3}, draw, 500);
+}
+TEST_CASE("10,000 runs killed at random, files behind the sweep", "[.soak]") {
+  std::mt19937_64 draw{7};
+  writes_behind const all;
+  kill_at_random<by_gradient<noted>>(cairn::disk_revolve{30, 3, {.disk_write = 5, .disk_read = 5}}, draw, 5'000);
+  kill_at_random<by_differentiate>(cairn::hrevolve{30, two_tiers}, draw, 5'000);
+}
+
+TEST_CASE("a state that could not be written behind the sweep is made again, and its slot is given up") {
+  using verb = by_gradient<numbers>;
+  cairn::two_level const plan{60, 10, 3};
+  auto const right = verb::of(cairn::in_memory{plan});
+  support::temporary const folder;
+  for (long from = 6; from < 60; from += 5) {
+    CAPTURE(from);
+    killed::operations = 0;
+    killed::no_room_from = from;
+    cairn::disk const run{folder.run(), behind_by(2, 2)};
+    CHECK(verb::of(plan, run) == right);
+    killed::no_room_from = -1;
+  }
+}
+
+TEST_CASE("states behind the sweep are in budgets and reports") {
+  numbers dp{7, 7};
+  auto const taken = [&](cairn::behind_options const& how) {
+    support::temporary const folder;
+    cairn::disk const run{folder.run(), {.behind = how}};
+    cairn::sweep_report report;
+    cairn::gradient(step<numbers>{}, start<numbers>(), cairn::two_level{60, 10, 3}, numbers(5, 1.0), adjoint<numbers>{},
+                    wrt{p, dp}, run, report);
+    CHECK(report.counted.states <= report.predicted.states + report.predicted.files);
+    return report.predicted;
+  };
+  auto const without = taken({0, 0}), with = taken({2, 3});
+  cairn::wide const state = cairn::bytes_of(start<numbers>());
+  CHECK(with.states >= without.states + 6 * state);
+  CHECK(with.files >= without.files + 65'536);
+  support::temporary const folder;
+  cairn::disk const waits{folder.run(), {}}, ahead{folder.run(), {.behind = {}}};
+  auto const calls = [&](cairn::disk const& run) {
+    cairn::sweep_report report;
+    cairn::gradient(step<numbers>{}, start<numbers>(), cairn::budget_of{1'000, "150kB", run}, numbers(5, 1.0),
+                    adjoint<numbers>{}, wrt{p, dp}, run, report);
+    CHECK(report.predicted_bytes <= 150'000);
+    return report.step_calls;
+  };
+  CHECK(calls(ahead) >= calls(waits));
+}
+
+TEST_CASE("a number of states behind that is negative is refused") {
+  support::temporary const folder;
+  CHECK_THROWS_AS(by_gradient<numbers>::of(cairn::two_level{9, 3, 3}, cairn::disk{folder.run(), behind_by(-1, 2)}),
+                  cairn::invalid_call);
+}
