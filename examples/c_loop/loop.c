@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cairn_loop.h"
+#include <cairn/c/cairn_loop.h>
 
 enum { cells = 32, steps = 2000 };
 
@@ -108,7 +108,7 @@ int main(void) {
   up.conductivity += h;
   down.conductivity -= h;
   by_differences = (objective(x0, up) - objective(x0, down)) / (2 * h);
-  printf("by the conductivity: adjoint %.9f, differences %.9f\n", m.conductivity_bar, by_differences);
+  printf("d/d conductivity: adjoint %.9f, differences %.9f\n", m.conductivity_bar, by_differences);
   good = good && close_to(by_differences, m.conductivity_bar);
   for (k = 0; k < cells; k += 10) {
     rod higher = x0, lower = x0;

@@ -38,6 +38,6 @@ int main(void) {
     return 1;
   }
   difference = (end_of(u0[0] + h, &dt) - end_of(u0[0] - h, &dt)) / (2 * h);
-  printf("by the first angle %.6f, by differences %.6f\n", bar[0], difference);
+  printf("d/d first angle %.6f, by differences %.6f\n", bar[0], difference);
   return fabs(bar[0] - difference) < 1e-6 ? 0 : 1;
 }
