@@ -16,6 +16,7 @@
 #include <cairn/plan/loop/planned.hpp>
 #include <cairn/plan/loop/planning_options.hpp>
 #include <cairn/plan/loop/savings.hpp>
+#include <cairn/plan/loop/segments_within.hpp>
 #include <cairn/plan/loop/verified.hpp>
 #include <cairn/plan/loop/verify.hpp>
 #include <cairn/plan/loop/why_infeasible.hpp>
@@ -32,6 +33,7 @@
 #include <cairn/schedule/remaining.hpp>
 #include <cairn/schedule/revolve.hpp>
 #include <cairn/schedule/runge_kutta.hpp>
+#include <cairn/schedule/segments.hpp>
 #include <cairn/schedule/slots_for.hpp>
 #include <cairn/schedule/two_level.hpp>
 #include <cairn/schedule/uniform.hpp>

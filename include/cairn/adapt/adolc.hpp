@@ -222,13 +222,14 @@ class adolc_tape {
     for (std::size_t& each : most_) each = 0;
     give_memory_back();
   }
-  /// Bytes of the buffers for what the last recording has filled, with their spare room, plus eight numbers for each
-  /// live variable: values of the program, of a replay and of the reversal, adjoints, a store that doubles as it grows.
+  /// Bytes of the buffers for the most that recordings have filled of each, with their spare room, plus eight numbers
+  /// for each live variable: values of the program, of a replay and of the reversal, adjoints, a store that doubles as
+  /// it grows.
   [[nodiscard]] wide bytes() const noexcept {
     constexpr std::size_t of_one[] = {1, sizeof(locint), sizeof(double), sizeof(double)};
     wide sum = wide(stats_[NUM_MAX_LIVES]) * 8 * sizeof(double);
     for (std::size_t k = 0; k < 4; ++k)
-      sum += wide((std::min)(stats_[filled[k]] + stats_[filled[k]] / 8 + 1024, stats_[reserved[k]])) * of_one[k];
+      sum += wide((std::min)(most_[k] + most_[k] / 8 + 1024, stats_[reserved[k]])) * of_one[k];
     return sum;
   }
 

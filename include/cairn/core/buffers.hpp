@@ -17,14 +17,14 @@
 namespace cairn {
 namespace detail {
 
-template <class T> [[nodiscard]] consteval bool is_dense();
+template <class T> consteval bool is_dense();
 template <class... T>
-[[nodiscard]] consteval bool are_dense(types<T...>, std::size_t size) {
+consteval bool are_dense(types<T...>, std::size_t size) {
   return (sizeof(T) + ... + 0) == size && (is_dense<std::remove_cv_t<T>>() && ...);
 }
 /// Plain bytes without padding, so that an array of them is one run.
 template <class T>
-[[nodiscard]] consteval bool is_dense() {
+consteval bool is_dense() {
   if constexpr (!std::is_trivially_copyable_v<T> || shows_itself<T> || writes_itself<T>) return false;
   else if constexpr (number<T>) return value_bytes<T>() == sizeof(T);
   else if constexpr (std::is_array_v<T>) return is_dense<std::remove_cv_t<std::remove_all_extents_t<T>>>();
@@ -65,7 +65,7 @@ template <class T>
 concept shows_bytes = every_part<bytes_lie_in_runs, T>();
 /// Whether `T` or a part of it lies in device memory.
 template <class T>
-[[nodiscard]] consteval bool on_device() { return !every_part<lies_in_host_memory, T>(); }
+consteval bool on_device() { return !every_part<lies_in_host_memory, T>(); }
 
 /// Calls `f(p, bytes)` for one run; p is void const* if the state is const.
 template <class T, class Fn>
@@ -108,7 +108,7 @@ constexpr void visit_bits(T& x, Fn& f) {
 template <class Fn>
 concept takes_structure = requires(Fn& f, std::uint64_t count) { f.structure(count); };
 template <class Fn>
-constexpr void tell_structure([[maybe_unused]] Fn& f, [[maybe_unused]] std::size_t count) {
+constexpr void tell_structure(Fn& f, std::size_t count) {
   if constexpr (takes_structure<Fn>) f.structure(std::uint64_t(count));
 }
 
@@ -200,8 +200,8 @@ constexpr void visit_buffers(device_view<T> const&& x, Fn&& f) { visit_buffers(x
 namespace detail {
 /// Passes a state's runs to an observer's sink; returns false if they are not known.
 template <class T>
-bool show_runs([[maybe_unused]] T const& x, [[maybe_unused]] void (*sink)(void*, void const*, std::size_t),
-               [[maybe_unused]] void* context) {
+bool show_runs(T const& x, void (*sink)(void*, void const*, std::size_t),
+               void* context) {
   if constexpr (buffered<T>) visit_buffers(x, [&](void const* run, std::size_t bytes) { sink(context, run, bytes); });
   return buffered<T>;
 }

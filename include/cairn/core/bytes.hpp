@@ -103,7 +103,7 @@ namespace detail {
 
 /// \tparam Class  the characters of the literal's number
 template <unsigned Base, int Power, char... Class>
-[[nodiscard]] consteval byte_size literal_size() {
+consteval byte_size literal_size() {
   constexpr auto read = [] {
     char number[sizeof...(Class) + 1] = {};
     std::size_t length = 0;
@@ -127,46 +127,46 @@ template <unsigned Base, int Power, char... Class>
 inline namespace literals {
 /// Times 1.
 template <char... Class>
-[[nodiscard]] consteval byte_size operator""_B() { return detail::literal_size<1000, 0, Class...>(); }
+consteval byte_size operator""_B() { return detail::literal_size<1000, 0, Class...>(); }
 /// Times 1000.
 template <char... Class>
-[[nodiscard]] consteval byte_size operator""_kB() { return detail::literal_size<1000, 1, Class...>(); }
+consteval byte_size operator""_kB() { return detail::literal_size<1000, 1, Class...>(); }
 /// Times 1000, as kB.
 template <char... Class>
-[[nodiscard]] consteval byte_size operator""_KB() { return detail::literal_size<1000, 1, Class...>(); }
+consteval byte_size operator""_KB() { return detail::literal_size<1000, 1, Class...>(); }
 /// Times 10^6.
 template <char... Class>
-[[nodiscard]] consteval byte_size operator""_MB() { return detail::literal_size<1000, 2, Class...>(); }
+consteval byte_size operator""_MB() { return detail::literal_size<1000, 2, Class...>(); }
 /// Times 10^9.
 template <char... Class>
-[[nodiscard]] consteval byte_size operator""_GB() { return detail::literal_size<1000, 3, Class...>(); }
+consteval byte_size operator""_GB() { return detail::literal_size<1000, 3, Class...>(); }
 /// Times 10^12.
 template <char... Class>
-[[nodiscard]] consteval byte_size operator""_TB() { return detail::literal_size<1000, 4, Class...>(); }
+consteval byte_size operator""_TB() { return detail::literal_size<1000, 4, Class...>(); }
 /// Times 10^15.
 template <char... Class>
-[[nodiscard]] consteval byte_size operator""_PB() { return detail::literal_size<1000, 5, Class...>(); }
+consteval byte_size operator""_PB() { return detail::literal_size<1000, 5, Class...>(); }
 /// Times 10^18.
 template <char... Class>
-[[nodiscard]] consteval byte_size operator""_EB() { return detail::literal_size<1000, 6, Class...>(); }
+consteval byte_size operator""_EB() { return detail::literal_size<1000, 6, Class...>(); }
 /// Times 1024.
 template <char... Class>
-[[nodiscard]] consteval byte_size operator""_KiB() { return detail::literal_size<1024, 1, Class...>(); }
+consteval byte_size operator""_KiB() { return detail::literal_size<1024, 1, Class...>(); }
 /// Times 2^20.
 template <char... Class>
-[[nodiscard]] consteval byte_size operator""_MiB() { return detail::literal_size<1024, 2, Class...>(); }
+consteval byte_size operator""_MiB() { return detail::literal_size<1024, 2, Class...>(); }
 /// Times 2^30.
 template <char... Class>
-[[nodiscard]] consteval byte_size operator""_GiB() { return detail::literal_size<1024, 3, Class...>(); }
+consteval byte_size operator""_GiB() { return detail::literal_size<1024, 3, Class...>(); }
 /// Times 2^40.
 template <char... Class>
-[[nodiscard]] consteval byte_size operator""_TiB() { return detail::literal_size<1024, 4, Class...>(); }
+consteval byte_size operator""_TiB() { return detail::literal_size<1024, 4, Class...>(); }
 /// Times 2^50.
 template <char... Class>
-[[nodiscard]] consteval byte_size operator""_PiB() { return detail::literal_size<1024, 5, Class...>(); }
+consteval byte_size operator""_PiB() { return detail::literal_size<1024, 5, Class...>(); }
 /// Times 2^60.
 template <char... Class>
-[[nodiscard]] consteval byte_size operator""_EiB() { return detail::literal_size<1024, 6, Class...>(); }
+consteval byte_size operator""_EiB() { return detail::literal_size<1024, 6, Class...>(); }
 }  // namespace literals
 
 }  // namespace cairn

@@ -20,7 +20,7 @@ template <class T, template <class...> class Base, class... Arguments>
 inline constexpr bool asks<T, types<Base<Arguments...>>> = is_one_of<T, Arguments...>;
 /// `T` has a `bytes()` of its own, not one of a smaller base that does not know the members of `T`.
 template <class T>
-[[nodiscard]] consteval bool counts_itself() {
+consteval bool counts_itself() {
   if constexpr (requires { declaring(&T::bytes); })
     return adds_nothing<T, decltype(declaring(&T::bytes))> || asks<T, decltype(declaring(&T::bytes))>;
   else return true;
@@ -28,7 +28,7 @@ template <class T>
 
 /// Its name begins with std::. Where the elements have memory each, no other name says how much that is.
 template <class T>
-[[nodiscard]] consteval bool named_std() {
+consteval bool named_std() {
   char const* at = __PRETTY_FUNCTION__;
   while (*at != '=') ++at;
   do ++at;
@@ -36,8 +36,8 @@ template <class T>
   return at[0] == 's' && at[1] == 't' && at[2] == 'd' && at[3] == ':';
 }
 template <class Base>
-[[nodiscard]] consteval bool is_standard(types<Base>) { return named_std<Base>(); }
-[[nodiscard]] consteval bool is_standard(types<>) { return false; }
+consteval bool is_standard(types<Base>) { return named_std<Base>(); }
+consteval bool is_standard(types<>) { return false; }
 /// A container that is not one run, whose memory is that of its nodes or chunks.
 template <class T>
 concept scattered = kind<T> == made_of::nodes || (kind<T> == made_of::elements && !contiguous<T> && !declared_flat<T> &&
@@ -66,7 +66,7 @@ struct all_is_within {
 };
 /// Plain bytes; no part declares memory outside them.
 template <class T>
-[[nodiscard]] consteval bool is_flat() { return every_part<all_is_within, T>(); }
+consteval bool is_flat() { return every_part<all_is_within, T>(); }
 
 /// Whether the elements of x lie within x, as those of std::array and the text of a short std::string do.
 template <class T>

@@ -48,7 +48,7 @@ struct holds_no_numbers {
 };
 /// A floating-point number, or a type with one as a part.
 template <class T>
-[[nodiscard]] consteval bool may_hold_numbers() { return !every_part<holds_no_numbers, T>(); }
+consteval bool may_hold_numbers() { return !every_part<holds_no_numbers, T>(); }
 /// A whole number in the place of an adjoint of `T`.
 template <class Result, class T>
 concept whole_for = std::is_integral_v<Result> && may_hold_numbers<T>();

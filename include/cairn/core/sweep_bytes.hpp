@@ -18,7 +18,7 @@ struct sweep_sizes {
   wide adjoint = 0;  ///< one adjoint
   wide tape = 0;          ///< what one adjoint call, or one `record`, holds besides its adjoint
   wide tape_inline = 0;   ///< what an empty place for a recorded tape holds; part of `tape`
-  wide terms = 0;         ///< states that terms of an objective need within one adjoint call
+  wide terms = 0;         ///< states that terms of an objective need within one adjoint call, beside the longest tape
   wide params = 0;        ///< the parameters p
   wide gradient = 0;      ///< the gradient with respect to them, dp
   wide choices = 0;       ///< records of what steps have chosen
@@ -31,7 +31,7 @@ struct sweep_parts {
   wide states = 0;    ///< checkpoints, and states in use
   wide adjoints = 0;  ///< one, or two while a new one is made from the old
   wide tapes = 0;     ///< tapes kept, and the tape of the adjoint call
-  wide terms = 0;     ///< states that terms of an objective need within an adjoint call
+  wide terms = 0;     ///< states that terms of an objective need within an adjoint call, beside the longest tape
   wide plan = 0;      ///< tables of the plan, and cursors
   wide frames = 0;    ///< what is noted of frames and slots
   wide checks = 0;    ///< the replay check

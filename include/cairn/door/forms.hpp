@@ -102,7 +102,7 @@ constexpr void pull_back(Fn& f, library_bar&, Input&& x, library_bar&, Args&&...
 
 /// The same for one step or its tape; f takes the step's number if `Indexed`.
 template <bool Indexed, class Fn, class Bar, class From>
-constexpr void pull_back_step(Fn& f, Bar& bar, From& from, [[maybe_unused]] step_index const i) {
+constexpr void pull_back_step(Fn& f, Bar& bar, From& from, step_index const i) {
   if constexpr (Indexed) pull_back(f, bar, from, bar, i);
   else pull_back(f, bar, from, bar);
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file library_bar.hpp  The bar of a loop whose adjoint a library stores itself.
+#include <cairn/language.hpp>  // first: an older language gets its message
+#include <type_traits>
 
 namespace cairn {
 
@@ -13,5 +15,10 @@ struct library_bar {
   /// All objects are equal: they hold nothing.
   [[nodiscard]] friend constexpr bool operator==(library_bar, library_bar) noexcept { return true; }
 };
+namespace detail {
+/// The adjoint of the user has no parameter bar.
+template <class Bar>
+concept barless = std::is_same_v<Bar, library_bar>;
+}  // namespace detail
 
 }  // namespace cairn

@@ -6,7 +6,7 @@
 #include <cairn/core/numbers.hpp>
 #include <cairn/core/state_traits.hpp>
 #include <cairn/door/detail/leaf_bytes.hpp>
-#include <cairn/door/detail/member_function.hpp>
+#include <cairn/door/detail/model_members.hpp>
 #include <cairn/door/forms.hpp>
 
 namespace cairn {
@@ -59,7 +59,7 @@ template <class Model, class State>
 concept makes_bar = requires(Model& m, State const& x) { m.bar(x); };
 /// The type of the adjoint of a model's state.
 template <class Model, class State>
-[[nodiscard]] consteval auto find_bar() {
+consteval auto find_bar() {
   if constexpr (makes_bar<Model, State>)
     return std::type_identity<
         std::remove_cvref_t<decltype(std::declval<Model&>().bar(std::declval<State const&>()))>>{};

@@ -87,7 +87,7 @@ template <class Params, class DP> struct params_types<wrt<Params, DP>> { using p
 
 /// Whether parameters and their gradient can be used: p can be hashed, dp holds numbers.
 template <class Wrt>
-[[nodiscard]] consteval bool check_wrt() {
+consteval bool check_wrt() {
   using Params = typename params_types<Wrt>::p;
   using DP = typename params_types<Wrt>::dp;
   constexpr bool hashed = hashable<Params>, constant = std::is_const_v<DP>, listed = constant || numbered<DP>;
@@ -111,7 +111,7 @@ template <class Wrt>
 
 /// The floating-point numbers of dp become 0. If dp has the type of p, it first becomes a copy of p.
 template <class Params, class DP>
-void set_zero([[maybe_unused]] Params const& p, [[maybe_unused]] DP& dp) {
+void set_zero(Params const& p, DP& dp) {
   if constexpr (!no_p<Params>) {
     if constexpr (std::same_as<Params, DP> && copied_state<Params>) copy_state(p, dp);
     visit_numbers(dp, [](auto* at, std::size_t count) {

@@ -19,6 +19,7 @@
 #include <cairn/plan/loop/impl/explain.ipp>
 #include <cairn/plan/loop/impl/pareto.ipp>
 #include <cairn/plan/loop/impl/plan_within.ipp>
+#include <cairn/plan/loop/impl/segments_within.ipp>
 #include <cairn/plan/loop/impl/why_infeasible.ipp>
 #include <cairn/plan/text/impl/actions_csv.ipp>
 #include <cairn/plan/text/impl/chain_text.ipp>
@@ -34,6 +35,7 @@
 #include <cairn/run/check/detail/impl/number_counts.ipp>
 #include <cairn/run/check/impl/check_gradient.ipp>
 #include <cairn/run/check/impl/check_plans.ipp>
+#include <cairn/run/check/impl/check_reversible.ipp>
 #include <cairn/run/check/impl/report.ipp>
 #include <cairn/schedule/impl/disk_revolve.ipp>
 #include <cairn/schedule/impl/fingerprint.ipp>

@@ -98,7 +98,7 @@ struct measured {
       wide const heap = work.state_bytes - work.state_inline_bytes;
       auto const terms = detail::needs_of_terms(adjoint, heap, budget.steps, leaf);
       work.term_bytes = terms.bytes;
-      if (!records && budget.steps > 0) work.tape_bytes = detail::leaf_bytes_of(adjoint, x0, terms.part);
+      if (!records && budget.steps > 0) work.tape_bytes = detail::leaf_bytes_of(adjoint, x0, terms.part, budget.steps);
       return terms.step_calls;
     };
     auto const plan = [&](step_index leaf) {

@@ -29,6 +29,7 @@ struct sweep_form {
   /// The state is an object that is saved as snapshots: frames hold snapshots, and one more is held besides the slots.
   bool snapshots = false;
   object_ends ends = object_ends::anywhere;  ///< where such an object is after the sweep
+  slot_index ahead = 0;  ///< states that a helper hands over and that are not reversed yet, at most
 };
 
 /// Whether a kept run holds the initial state outside the plan's slots: the slots may not hold it to the end, or there
@@ -49,14 +50,14 @@ template <schedule Plan>
 /// Frames besides the plan's slots that a sweep may need at once, for a store in memory, where a checkpoint is a frame.
 /// With spare = 0 for in-place steps and 1 for the others, which read one frame and write the next: at the turn the
 /// live and the final state (+ spare if a leaf is longer than one step); in the reverse sweep 1 + spare, + 1 for x1, +
-/// 1 for a final state that is kept.
+/// 1 for a final state that is kept; and those of a helper.
 /// \param leaf  the most steps that one `reverse` takes, >= 1
 [[nodiscard]] constexpr slot_index working_frames(sweep_form form, step_index leaf) noexcept {
   if (form.snapshots) return form.ends == object_ends::at_final ? 2 : 1;
   slot_index const spare = form.step == step_form::in_place ? 0 : 1;
   slot_index const turn = 2 + (leaf > 1 ? spare : 0);
   slot_index const back = 1 + spare + (form.adjoint == adjoint_form::with_next ? 1 : 0) + (form.keeps_run ? 1 : 0);
-  return turn > back ? turn : back;
+  return (turn > back ? turn : back) + form.ahead;
 }
 
 /// Calls of the user's step (or of its `record`) in one sweep with these `counts`. A recording adjoint runs each step

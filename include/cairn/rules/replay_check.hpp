@@ -12,11 +12,12 @@ namespace cairn {
 /// outside the state gives gradients that depend on the number of slots, and nothing else reveals it.
 /// States are compared by a 64-bit hash of their bytes, so that -0.0 differs from 0.0 and NaNs with different bits
 /// differ. Snapshots of an object that are restored, and states that a store brings back from bytes, are taken one step
-/// on, whose result is compared, too: no plan has to run anything again for that. `checkpoints` takes state 0, which
-/// differs most from what the object holds at the end, the state before the last, and the 1st, 2nd, 4th, 8th ... that
-/// is restored; `every_step` takes each. `step_calls()` and `estimate` do not count these calls. If a plan's leaves do
-/// not begin at multiples of their length, `checkpoints` compares only the states at such multiples. A sweep that is
-/// resumed over a store that keeps hashes, as `disk` does, is compared with the processes before it, too.
+/// on, twice if a type says itself what is kept of it, because the first time changes what that lacks, and the results
+/// are compared, too: no plan has to run anything again for that. `checkpoints` takes state 0, which differs most from
+/// what the object holds at the end, that before the turn, and the 1st, 2nd, 4th, 8th ... that is restored;
+/// `every_step` takes each. `step_calls()` and `estimate` do not count these calls. If a plan's leaves do not begin at
+/// multiples of their length, `checkpoints` compares only the states at such multiples. A sweep that is resumed over a
+/// store that keeps hashes, as `disk` does, is compared with the processes before it, too.
 enum class replay_check : std::uint8_t {
   off,          ///< compare nothing
   checkpoints,  ///< compare at the end of each recomputation and after each load. Reports a range of steps
@@ -59,7 +60,7 @@ struct options_beside_others : sweep_options {
 };
 /// The options that the workspace needs.
 template <class T>
-using workspace_options = std::conditional_t<is_options<T>, std::remove_cvref_t<T>, no_options>;
+using workspace_options = std::conditional_t<is_options<T>, sweep_options, no_options>;
 
 /// Sizes of the ledger's entries; asserted where they are defined.
 inline constexpr wide bytes_a_noted_state = 16, bytes_a_hash = 8;

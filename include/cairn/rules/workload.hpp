@@ -54,7 +54,7 @@ struct workload {
   wide tape_inline_bytes = 0;  ///< sizeof(std::optional<Tape>), part of `tape_bytes`: what an empty place for a
                                ///< recorded tape holds
   wide tape_step_bytes = 0;                ///< for leaf adjoints: what each step of the leaf adds to `tape_bytes`
-  wide term_bytes = 0;      ///< states that terms of an objective need within one adjoint call
+  wide term_bytes = 0;      ///< states that terms of an objective need within one adjoint call, beside `tape_bytes`
   wide params_bytes = 0;    ///< the parameters p
   wide gradient_bytes = 0;  ///< the gradient with respect to them, dp
   wide choice_bytes = 0;    ///< records of what steps have chosen

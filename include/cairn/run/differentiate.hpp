@@ -172,7 +172,7 @@ void differentiate_into(result_memory<bar_in<ModelType, std::remove_const_t<X0>>
 /// The same as one sweep of all ranks: run(others...) calls the verb without them.
 template <class Refused, class Place, class Run, class... Last>
 [[nodiscard]] auto differentiated_by_ranks(Place const& plan, Run const& run, Last&&... last) {
-  constexpr bool known = !is_run_while<Place>;
+  constexpr bool known = !is_run_while<Place> || !(of_ranks<Last> || ...);
   static_assert(known,
                 "cairn: ranks do not agree on the length of a loop in differentiate; give a plan of known length, or use "
                 "checkpointed_while, which asks one rank");

@@ -28,7 +28,7 @@ namespace detail {
 
 /// Detects a number of checkpoints after the number of steps, which moves seed and adjoint one place back.
 template <class PlanGiven, class Count, class Seed, class Adjoint, class StateType>
-[[nodiscard]] consteval bool check_no_count() {
+consteval bool check_no_count() {
   if constexpr (std::is_integral_v<PlanGiven> && std::is_integral_v<Count> && !is_options<Adjoint> &&
                 !is_wrt<Adjoint>) {
     constexpr bool counted =
@@ -41,7 +41,7 @@ template <class PlanGiven, class Count, class Seed, class Adjoint, class StateTy
 }
 /// A seed takes the final state, p and dp in their own types.
 template <class Seed, class State, class Wrt>
-[[nodiscard]] consteval bool check_seed() {
+consteval bool check_seed() {
   using p = typename params_in_wrt<Wrt>::p;
   using dp = typename params_in_wrt<Wrt>::dp;
   constexpr call_with<may_change<std::remove_reference_t<lent_state<State>>>> x;
@@ -77,8 +77,8 @@ template <class Keeper> using sweep_of = typename std::remove_cvref_t<Keeper>::k
 /// \param parts  what the caller gave, for a run on disk
 template <class Bar, class State, class Asked, class Parts, class Limit, class Step, class X0, class Plan, class Seed,
           class Adjoint>
-Bar one_sweep(Asked const& asked, [[maybe_unused]] Parts const& parts,
-              [[maybe_unused]] Limit const& limit, Step& step, X0&& x0, Plan const& plan, Seed&& seed,
+Bar one_sweep(Asked const& asked, Parts const& parts,
+              Limit const& limit, Step& step, X0&& x0, Plan const& plan, Seed&& seed,
               Adjoint& adjoint) {
   if constexpr (Asked::on_disk) {
     return sweep_of<decltype(asked.work)>::template sweep<Bar, State>(
@@ -108,8 +108,8 @@ Bar one_sweep(Asked const& asked, [[maybe_unused]] Parts const& parts,
 /// \tparam PlanGiven  in the place of the plan
 /// \param values  see `counted_values`   \param measured  if the plan was: what its sweep holds
 template <class PlanGiven, class Asked, class Plan, class Values>
-sweep_parts predict([[maybe_unused]] Asked const& asked, [[maybe_unused]] Plan const& plan,
-                    [[maybe_unused]] Values const& values, [[maybe_unused]] sweep_parts const& measured) {
+sweep_parts predict(Asked const& asked, Plan const& plan,
+                    Values const& values, sweep_parts const& measured) {
   sweep_parts parts = measured;
   if constexpr (Asked::reports || any_budget<PlanGiven>) {
     slot_index in_memory = plan.slots();
@@ -117,6 +117,7 @@ sweep_parts predict([[maybe_unused]] Asked const& asked, [[maybe_unused]] Plan c
     if constexpr (Asked::on_disk) {
       for (slot_index slot = 0; slot < plan.slots(); ++slot)
         in_memory -= slot_tier(plan, slot) != tier::memory;
+      in_memory += sweep_of<decltype(asked.work)>::states_behind(asked.work);
       files = sweep_of<decltype(asked.work)>::memory_bytes(asked.work, plan.slots(), values.form.keeps_run);
     }
     if constexpr (!measured_budget<PlanGiven>) {
@@ -132,8 +133,8 @@ sweep_parts predict([[maybe_unused]] Asked const& asked, [[maybe_unused]] Plan c
 }
 /// What a sweep within a budget keeps to, if something grows.   \param parts  as predicted
 template <class PlanGiven, class Values>
-[[nodiscard]] auto limit_of([[maybe_unused]] PlanGiven const& place, [[maybe_unused]] Values const& values,
-                            [[maybe_unused]] sweep_parts const& parts) {
+[[nodiscard]] auto limit_of(PlanGiven const& place, Values const& values,
+                            sweep_parts const& parts) {
   if constexpr (!any_budget<PlanGiven>) return no_limit{};
   else {
     wide const state = values.sizes(steps_of(place), 1).state;
@@ -142,8 +143,9 @@ template <class PlanGiven, class Values>
   }
 }
 /// The same where nothing can be predicted.
-template <class Asked>
-void predict_nothing([[maybe_unused]] Asked const& asked) {
+template <class Asked, class State>
+void predict_nothing(Asked const& asked, State const& x0) {
+  if constexpr (requires { asked.options.ahead; }) asked.options.ahead_for(x0);
   if constexpr (Asked::reports) {
     sweep_parts nothing;
     sweep_parts::each(nothing, [](char const*, wide& part) { part = unknown_bytes; });
@@ -153,7 +155,7 @@ void predict_nothing([[maybe_unused]] Asked const& asked) {
 
 /// Notes the parameters of a sweep in its workspace, if it was given one, for `resume`.
 template <class State, class Plan, class Work>
-void note_params([[maybe_unused]] Work& work, [[maybe_unused]] std::uint64_t hash) {
+void note_params(Work& work, std::uint64_t hash) {
   if constexpr (is_workspace_for<Work, State, Plan>) params_in::hash(work) = hash;
 }
 
@@ -276,7 +278,7 @@ auto gradient(Step&& step, X0&& x0, PlanGiven const& plan, Seed&& seed, Adjoint&
     return detail::refuse_gradient<Asked, X0, Seed>();
   else if constexpr (!detail::check_adjoint<AdjointF, State, detail::bar_type_with<Seed, State, Wrt>, Wrt>())
     return detail::refuse_gradient<Asked, X0, Seed>();
-  else if constexpr (!detail::check_last_or_disk<State, Plan, Last...>())
+  else if constexpr (!detail::check_last<true, StepF, State, Plan, Last...>())
     return detail::refuse_gradient<Asked, X0, Seed>();
   else if constexpr (!detail::check_counted<State, detail::bar_type_with<Seed, State, Wrt>, std::remove_cvref_t<Seed>,
                                             detail::shapes_with<Wrt>::template adjoint<

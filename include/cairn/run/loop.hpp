@@ -100,7 +100,7 @@ class checkpointed_run {
     here_ = std::move(other.here_);
     user_ = kept ? work_->users_.value : std::uint64_t(-1);
     ++pass_;  // walks over this run end
-    fresh_ = other.fresh_;
+    fresh_ = other.fresh_, stained_ = other.stained_;
     return *this;
   }
 
@@ -249,6 +249,7 @@ class checkpointed_run {
     static constexpr auto shape = detail::shape_of_adjoint<Adjoint, State, Bar>();
     detail::check_adjoint_fits("cairn::reverse", work_->leaf_, 0, shape.form);
     detail::check_plans_inside<State, Bar>(adjoint);
+    detail::met_step const met{detail::function_in(adjoint), detail::function_in(detail::given_in<Step>::step(*step_))};
     detail::in_use const here{in_sweep_, "cairn::reverse"};
     detail::sweep run{mine("cairn::reverse"), "cairn::reverse"};
     if constexpr (on_disk) work_->store().runs(*step_);
@@ -285,9 +286,14 @@ class checkpointed_run {
     if constexpr (on_disk) mine("cairn::reverse").store().reverses_by(adjoint, &dp);
     detail::set_zero(p, dp);
     auto back = detail::bind_adjoint<State, Bar>(adjoint, p, dp);
-    return by_.during("cairn::reverse", [&] {
-      return reversed<Bar>(detail::bind_seed<State>(std::forward<Seed>(seed), p, dp), back);
-    });
+    try {
+      return by_.during("cairn::reverse", [&] {
+        return reversed<Bar>(detail::bind_seed<State>(std::forward<Seed>(seed), p, dp), back);
+      });
+    } catch (invalid_call const&) {
+      stained_ = true;
+      throw;
+    }
   }
 
   /// Goes on where another process was, if that was somewhere.
@@ -345,6 +351,7 @@ class checkpointed_run {
     detail::in_use const here{in_sweep_, "cairn::at"};
     detail::sweep run{mine("cairn::at"), "cairn::at"};
     by_.check("cairn::at");
+    if (std::exchange(stained_, false)) to_the_turn(run);
     auto const& pool = run.states().pool();
     frame_id const nearest = run.states().before(i);
     step_index const from = pool.at(nearest);
@@ -371,8 +378,8 @@ class checkpointed_run {
   /// Advances a state from one step to another by run(at, next), and compares hash(x) with the hashes that the sweep
   /// has of the states in between.
   template <class Sweep, class Run, class Hash, class Input>
-  static void run_compared([[maybe_unused]] Sweep& sweep, step_index from, step_index to, Run run,
-                           [[maybe_unused]] Hash hash, [[maybe_unused]] Input const& x) {
+  static void run_compared(Sweep& sweep, step_index from, step_index to, Run run,
+                           Hash hash, Input const& x) {
     if constexpr (!checked) {
       run(from, to);
     } else {
@@ -447,8 +454,10 @@ class checkpointed_run {
       bring_back_turn(run);
     }
     wide const ran = run.status().ran;
+    stained_ = true;
     by_.blamed("cairn::backward", [&] { run.run_plan(*step_, user, *observer_); });
     if (run.status().ran != ran) by_.check("cairn::backward");
+    stained_ = false;
     run.goes_on();
     pass_ = pass;
   }
@@ -461,6 +470,7 @@ class checkpointed_run {
   detail::moving_mark here_{true};
   std::uint64_t user_ = 0, pass_ = 0;
   bool fresh_ = true;
+  bool stained_ = false;  // p may have changed while a walk or a reversal made states, which has thrown
 };
 
 /// The result of `backward()` for a temporary run; owns the run.
@@ -481,11 +491,13 @@ namespace detail {
 
 /// Makes the run, in a workspace of its own, in the caller's, or over the caller's store.
 /// \param parts  what the caller gave, for a run on disk
-template <class StepF, class State, class Plan, class Wrt, class Work, class Observer, class Options, class Report,
-          class Forward, class Parts, class Step, class X0>
-[[nodiscard]] auto run_in_workspace(last_given<Work, Observer, Options, Wrt, Report> const& asked, Forward forward,
-                                    [[maybe_unused]] Parts const& parts, Step&& step, X0&& x0, Plan const& plan) {
-  using Watching = typename last_given<Work, Observer, Options, Wrt, Report>::kept_observer;
+template <class StepF, class State, class Plan, class Asked, class Forward, class Parts, class Step, class X0>
+[[nodiscard]] auto run_in_workspace(Asked const& asked, Forward forward, Parts const& parts,
+                                    Step&& step, X0&& x0, Plan const& plan) {
+  using Watching = typename Asked::kept_observer;
+  using Work = passed_as<decltype(asked.work)>;
+  using Options = decltype(asked.options);
+  using Wrt = decltype(asked.by);
   if constexpr (keeps_runs<Work>) {
     using keeping = typename std::remove_cvref_t<Work>::keeps_runs;
     auto store = [&] {
@@ -502,7 +514,7 @@ template <class StepF, class State, class Plan, class Wrt, class Work, class Obs
         forward, std::forward<Step>(step), std::forward<X0>(x0), plan, asked.options, asked.kept_watching(),
         asked.by, std::move(store)};
   } else {
-    using work_type = typename used_workspace<State, Plan, Options, Work>::type;
+    using work_type = used_workspace<State, Plan, Options, Work>;
     using Run = checkpointed_run<StepF, State, Plan, work_type, Watching, Wrt>;
     if constexpr (std::is_same_v<std::remove_cvref_t<Work>, own_workspace>)
       return Run{forward,       std::forward<Step>(step), std::forward<X0>(x0), plan,
@@ -515,7 +527,7 @@ template <class StepF, class State, class Plan, class Wrt, class Work, class Obs
 
 /// What the caller of a verb that keeps its run gave.
 template <class Step, class Wrt, class KeepGoing = no_terms>
-[[nodiscard]] auto parts_of_run(Step& step, [[maybe_unused]] Wrt const& by, KeepGoing* keep_going = nullptr) {
+[[nodiscard]] auto parts_of_run(Step& step, Wrt const& by, KeepGoing* keep_going = nullptr) {
   using params = std::conditional_t<is_wrt<Wrt>, typename params_types<std::remove_const_t<Wrt>>::p, no_params>;
   using parts = given_parts<Step, not_given_yet, not_given_yet, params, no_params, no_terms, no_terms, KeepGoing>;
   parts all{__builtin_addressof(step), nullptr, nullptr};
@@ -524,8 +536,21 @@ template <class Step, class Wrt, class KeepGoing = no_terms>
   return all;
 }
 
+/// Stands for the adjoint of a loop that is kept, which is given later.
+struct adjoint_later {};
+/// A loop that is kept does not know its adjoint when it runs.
+template <class PlanGiven>
+consteval bool check_not_measured() {
+  constexpr bool counts = !measured_budget<PlanGiven>;
+  static_assert(
+      counts,
+      "cairn: cairn::measured needs the adjoint, which a loop that is kept gets later; give cairn::budget_of, "
+      "or use cairn::gradient");
+  return counts;
+}
+
 template <class Count>
-[[nodiscard]] consteval bool check_no_fourth_number() {
+consteval bool check_no_fourth_number() {
   constexpr bool number = std::is_integral_v<std::remove_cvref_t<Count>>;
   static_assert(!number,
                 "cairn: a number of checkpoints is a part of the plan; give cairn::uniform{n, {.checkpoints = "
@@ -557,7 +582,8 @@ template <class Step, class X0, class PlanGiven, class... Last>
   using Asked = detail::step_refused<Step, Wrt>;
   using Settings = detail::options_asked<State, Plan, Last...>;
   if constexpr (detail::together<Last...>) {
-    if constexpr (!detail::check_together<!detail::any_budget<PlanGiven>, true, Last...>())
+    if constexpr (!detail::check_kept<Last...>() ||
+                  !detail::check_together<!detail::any_budget<PlanGiven>, true, Last...>())
       return detail::refuse_run<Asked, X0>();
     else {
       auto const run = [&]<class Ranks>(Ranks const& ranks, auto&&... given) {
@@ -573,7 +599,7 @@ template <class Step, class X0, class PlanGiven, class... Last>
   else if constexpr (!detail::check_no_fourth_number<detail::first_of_last<Last...>>())
     return detail::refuse_run<Asked, X0>();
   else if constexpr (!detail::check_wrt<Wrt>()) return detail::refuse_run<Asked, X0>();
-  else if constexpr (!detail::check_last_or_disk<State, Plan, Last...>()) return detail::refuse_run<Asked, X0>();
+  else if constexpr (!detail::check_last<true, StepF, State, Plan, Last...>()) return detail::refuse_run<Asked, X0>();
   else if constexpr (!detail::check_counted<State, State, State, adjoint_form::one_step, PlanGiven, Wrt>())
     return detail::refuse_run<Asked, X0>();
   else if constexpr (!detail::check_not_measured<PlanGiven>()) return detail::refuse_run<Asked, X0>();

@@ -47,7 +47,7 @@ using resumed_plan = typename std::conditional_t<open_schedule<PlanGiven>, std::
                                                  std::type_identity<PlanGiven>>::type;
 
 template <class Workspace, class State, class Plan>
-[[nodiscard]] consteval bool check_stopped_workspace() {
+consteval bool check_stopped_workspace() {
   constexpr bool fits = is_workspace_for<Workspace, State, Plan>, on_disk = keeps_runs<Workspace>;
   static_assert(fits || on_disk,
                 "cairn: the sixth argument of resume must be the workspace of the sweep that stopped, or another one "
@@ -102,25 +102,33 @@ Bar rest_of_sweep(Asked const& asked, Step& step, X0& x0, PlanGiven const& given
   return std::move(*user.bar);
 }
 
+/// The way forward of a loop of known length, which the plan has.
+struct way_by_plan {};
 /// A sweep that goes on from the last state before its turn that is still held.
+/// \param forward  `way_by_plan`, or `forward_until`
 template <class Bar, class State, class Asked, class Step, class X0, class Plan, class Seed, class Adjoint,
-          class Limit = no_limit>
+          class Limit = no_limit, class Forward = way_by_plan>
 Bar sweep_from_the_way(Asked const& asked, Step& step, X0& x0, Plan const& plan, Seed&& seed, Adjoint& adjoint,
-                       Limit const& limit = {}) {
+                       Limit const& limit = {}, Forward const& forward = {}) {
   static constexpr auto shape = shape_of_adjoint<Adjoint, State, Bar>();
+  static constexpr sweep_form form{shape_of_step<Step, State>().form, shape.form};
+  static constexpr bool known = std::is_same_v<Forward, way_by_plan>;
   check_adjoint_fits("cairn::resume", plan.leaf(), tapes_of(plan), shape.form);
   check_plans_inside<State, Bar>(adjoint);
   auto&& observer = asked.watching();
   sweep run{asked.work, "cairn::resume", asked.options};
   run.keep_within(limit);
-  run.begin_again(x0, plan, {step_index(plan.steps()), 0, false}, {shape_of_step<Step, State>().form, shape.form});
-  reversal<State, Step, Adjoint, Bar, true, is_limit<Limit>> user{step, adjoint, run.tapes(), 0};
-  run.bring_live(step);
-  run.template run_plan<true>(step, user, observer);
+  if constexpr (known) run.begin_again(x0, plan, {step_index(plan.steps()), 0, false}, form);
+  else forward.template go_on<State>(run, x0, plan, form, step, observer);
+  reversal<State, Step, Adjoint, Bar, known, is_limit<Limit>> user{step, adjoint, run.tapes(), 0};
+  if constexpr (known) {
+    run.bring_live(step);
+    run.template run_plan<true>(step, user, observer);
+  }
   run.template turn_back<shape.form, Bar>(user, std::forward<Seed>(seed));
   run.template run_plan<true>(step, user, observer);
   run.ended();
-  end_report(observer, plan.steps(), plan.slots(), asked.work.step_calls(), user);
+  end_report(observer, run.steps(), plan.slots(), asked.work.step_calls(), user);
   return std::move(*user.bar);
 }
 
@@ -128,7 +136,7 @@ Bar sweep_from_the_way(Asked const& asked, Step& step, X0& x0, Plan const& plan,
 /// \param noted  their hash, as the position has it
 /// \throws invalid_call   if they are not those of the sweep that stopped, as far as workspace or position know
 template <class Workspace, class Wrt>
-[[nodiscard]] auto params_to_resume(Workspace& work, [[maybe_unused]] Wrt const& by, std::uint64_t noted) {
+[[nodiscard]] auto params_to_resume(Workspace& work, Wrt const& by, std::uint64_t noted) {
   bool const stopped = params_in::stopped(work);
   std::uint64_t const known = stopped ? params_in::hash(work) : 0;
   if constexpr (!is_wrt<Wrt>) {
@@ -192,13 +200,13 @@ requires(schedule<PlanGiven> || open_schedule<PlanGiven>)
   else if constexpr (!detail::check_wrt<Wrt>()) return detail::refuse_rest<Bar, State>();
   else if constexpr (!detail::check_adjoint<AdjointF, State, Bar, Wrt>()) return detail::refuse_rest<Bar, State>();
   else if constexpr (!detail::check_sweep_options<State, Settings>()) return detail::refuse_rest<Bar, State>();
-  else if constexpr (!detail::check_last_arguments<State, Plan, Last...>()) return detail::refuse_rest<Bar, State>();
+  else if constexpr (!detail::check_last<false, StepF, State, Plan, Last...>()) return detail::refuse_rest<Bar, State>();
   else if constexpr (!detail::check_stopped_workspace<Workspace, State, Plan>())
     return detail::refuse_rest<Bar, State>();
   else {
     auto const asked = detail::sort_last<State, Plan>(work, std::forward<Last>(last)...);
     auto const watch = detail::params_to_resume(work, asked.by, position.params);
-    detail::predict_nothing(asked);
+    detail::predict_nothing(asked, x0);
     auto const rest = [&](auto& run_step, auto& run_back) {
       return detail::rest_of_sweep<State>(asked, run_step, x0, plan, std::move(position), run_back);
     };
@@ -245,7 +253,7 @@ template <class Step, class X0, class PlanGiven, class Seed, class Adjoint, clas
   else if constexpr (!detail::check_wrt<Wrt>()) return detail::refuse_gradient<Step, X0, Seed>();
   else if constexpr (!detail::check_adjoint<AdjointF, State, Bar, Wrt>())
     return detail::refuse_gradient<Step, X0, Seed>();
-  else if constexpr (!detail::check_last_arguments<State, PlanGiven, Last...>())
+  else if constexpr (!detail::check_last<false, StepF, State, PlanGiven, Last...>())
     return detail::refuse_gradient<Step, X0, Seed>();
   else if constexpr (!detail::check_sweep_options<State, Settings>()) return detail::refuse_gradient<Step, X0, Seed>();
   else if constexpr (!detail::check_stopped_workspace<Workspace, State, PlanGiven>())
@@ -254,7 +262,7 @@ template <class Step, class X0, class PlanGiven, class Seed, class Adjoint, clas
     auto const asked = detail::sort_last<State, PlanGiven>(work, std::forward<Last>(last)...);
     auto const& by = asked.by;
     auto const watch = detail::params_to_resume(work, by, 0);
-    detail::predict_nothing(asked);
+    detail::predict_nothing(asked, x0);
     if constexpr (!detail::is_wrt<Wrt>)
       return detail::sweep_from_the_way<Bar, State>(asked, step, x0, plan, std::forward<Seed>(seed), adjoint);
     else {

@@ -9,33 +9,6 @@
 #include <cairn/run/while.hpp>
 
 namespace cairn {
-namespace detail {
-
-/// A loop of unknown length that goes on from the last state of its plan that is still held.
-template <class Bar, class State, class Asked, class Step, class X0, class KeepGoing, class Plan, class Seed,
-          class Adjoint>
-Bar open_sweep_from_the_way(Asked const& asked, Step& step, X0& x0, KeepGoing& keep_going, Plan const& plan,
-                            Seed&& seed, Adjoint& adjoint) {
-  static constexpr auto shape = shape_of_adjoint<Adjoint, State, Bar>();
-  check_adjoint_fits("cairn::resume", plan.leaf(), tapes_of(plan), shape.form);
-  check_plans_inside<State, Bar>(adjoint);
-  auto&& observer = asked.watching();
-  sweep run{asked.work, "cairn::resume", asked.options};
-  run.begin_again(x0, plan, {-1, 0, false}, {shape_of_step<Step, State>().form, shape.form});
-  step_index const from = run.begins_at();
-  run.bring_live(step);
-  forward_until{keep_going}.template run<State>(run, step, observer, from);
-  run.turned_again();
-  reversal<State, Step, Adjoint, Bar, false> user{step, adjoint, run.tapes(), 0};
-  run.template turn_back<shape.form, Bar>(user, std::forward<Seed>(seed));
-  run.template run_plan<true>(step, user, observer);
-  run.ended();
-  end_report(observer, run.steps(), plan.slots(), asked.work.step_calls());
-  return std::move(*user.bar);
-}
-
-}  // namespace detail
-
 /// The same for a loop of unknown length that stopped anywhere: goes on from the last state that is still held, asks
 /// `keep_going` for the states after it, and reverses the loop. A loop that is stopped again and again ends if a state is
 /// kept between two stops.
@@ -59,7 +32,7 @@ template <class Step, class X0, class KeepGoing, class Params, class Seed, class
   else if constexpr (!detail::check_wrt<Wrt>()) return detail::refuse_gradient<Step, X0, Seed>();
   else if constexpr (!detail::check_adjoint<AdjointF, State, Bar, Wrt>())
     return detail::refuse_gradient<Step, X0, Seed>();
-  else if constexpr (!detail::check_last_arguments<State, Plan, Last...>())
+  else if constexpr (!detail::check_last<false, StepF, State, Plan, Last...>())
     return detail::refuse_gradient<Step, X0, Seed>();
   else if constexpr (!detail::check_sweep_options<State, Settings>()) return detail::refuse_gradient<Step, X0, Seed>();
   else if constexpr (!detail::check_stopped_workspace<Workspace, State, Plan>())
@@ -69,11 +42,11 @@ template <class Step, class X0, class KeepGoing, class Params, class Seed, class
     auto const asked = detail::sort_last<State, Plan>(work, std::forward<Last>(last)...);
     auto const& by = asked.by;
     auto const watch = detail::params_to_resume(work, by, 0);
-    detail::predict_nothing(asked);
+    detail::predict_nothing(asked, x0);
     if constexpr (!detail::is_wrt<Wrt>) {
       auto&& kept = detail::as_kept<detail::kept_step<StepF, State>>(std::forward<Step>(step));
-      return detail::open_sweep_from_the_way<Bar, State>(asked, kept, x0, loop.keep_going, plan,
-                                                         std::forward<Seed>(seed), adjoint);
+      return detail::sweep_from_the_way<Bar, State>(asked, kept, x0, plan, std::forward<Seed>(seed), adjoint,
+                                                    detail::no_limit{}, detail::forward_until{loop.keep_going});
     } else {
       detail::set_zero(by.p, by.dp);
       auto bound = detail::bind_step<State>(StepF(std::forward<Step>(step)), by.p);
@@ -81,8 +54,9 @@ template <class Step, class X0, class KeepGoing, class Params, class Seed, class
       Question question{loop.keep_going, by.p};
       auto run_back = detail::bind_adjoint<State, Bar>(adjoint, by.p, by.dp);
       return watch.during("cairn::resume", [&] {
-        return detail::open_sweep_from_the_way<Bar, State>(
-            asked, kept, x0, question, plan, detail::bind_seed<State>(std::forward<Seed>(seed), by.p, by.dp), run_back);
+        return detail::sweep_from_the_way<Bar, State>(
+            asked, kept, x0, plan, detail::bind_seed<State>(std::forward<Seed>(seed), by.p, by.dp), run_back,
+            detail::no_limit{}, detail::forward_until{question});
       });
     }
   }

@@ -74,7 +74,7 @@ struct question_of<asked_by<KeepGoing, State, Params>, State> {
 };
 /// The checks of the plan, and of the function that ends the loop.
 template <class State, class Params, class KeepGoing>
-[[nodiscard]] consteval bool check_while() {
+consteval bool check_while() {
   constexpr bool open = open_schedule<Params>, fixed = plan_or_steps<Params>, bytes = any_budget<Params>;
   static_assert(!bytes,
                 "cairn: a loop of unknown length takes slots in the place of a budget; give cairn::online_within(bytes, "
@@ -141,7 +141,8 @@ template <class Step, class X0, class KeepGoing, class Params, class... Last>
   else if constexpr (!detail::check_sweep_options<State, Settings>()) return detail::refuse_run<Refused, X0>();
   else if constexpr (!detail::check_wrt<Wrt>()) return detail::refuse_run<Refused, X0>();
   else if constexpr (detail::together<Last...>) {
-    if constexpr (!detail::check_together<true, true, Last...>()) return detail::refuse_run<Refused, X0>();
+    if constexpr (!detail::check_kept<Last...>() || !detail::check_together<true, true, Last...>())
+      return detail::refuse_run<Refused, X0>();
     else {
       auto const run = [&]<class Ranks>(Ranks const& ranks, auto&&... others) {
         return Ranks::together::until(ranks, std::forward<Step>(step), std::forward<X0>(x0), keep_going, plan,
@@ -149,10 +150,10 @@ template <class Step, class X0, class KeepGoing, class Params, class... Last>
       };
       return detail::ranks_first(run, std::forward<Last>(last)...);
     }
-  } else if constexpr (!detail::check_last_or_disk<State, Open, Last...>()) return detail::refuse_run<Refused, X0>();
+  } else if constexpr (!detail::check_last<true, StepF, State, Open, Last...>()) return detail::refuse_run<Refused, X0>();
   else {
     auto const asked = detail::sort_last<State, Open>(std::forward<Last>(last)...);
-    detail::predict_nothing(asked);
+    detail::predict_nothing(asked, x0);
     auto const parts = detail::parts_of_run(step, asked.by, __builtin_addressof(keep_going));
     if constexpr (!detail::is_wrt<Wrt>) {
       using Kept = detail::kept_step<StepF, State>;

@@ -49,11 +49,13 @@ struct budget_of {
   byte_size bytes;                   ///< the budget of memory
   std::optional<byte_size> on_disk;  ///< limit of the files of checkpoints; those of records are beside it
   wide beside = 0;                   ///< memory that the files take, whatever their number
+  slot_index states = 0;             ///< states in memory while files are written and read behind the sweep
 
   /// \param limit  without one, as many files as let no step run more than twice
   constexpr budget_of(step_index n, byte_size memory, Folder const& folder, std::optional<byte_size> limit = {})
       : steps{n}, bytes{memory}, on_disk{limit} {
-    if constexpr (requires { files::memory_bytes(folder, 0); }) beside = files::memory_bytes(folder, 0);
+    if constexpr (requires { files::memory_bytes(folder, 0); })
+      beside = files::memory_bytes(folder, 0), states = files::states_behind(folder);
   }
 };
 

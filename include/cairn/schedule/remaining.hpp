@@ -144,10 +144,10 @@ class remaining {
             break;
           case action_kind::reverse: open_ = place(from); [[fallthrough]];
           case action_kind::advance: return {kind, where, what, slot, place(from), place(to)};
-          case action_kind::drop: return drop(free_[std::size_t(slot)]);
+          case action_kind::drop: return drop(free_[slot]);
           default:  // save and load
             if (slot == no_slot) return load_start();
-            return {kind, free_[std::size_t(slot)].where, what, free_[std::size_t(slot)].slot, place(from), 0};
+            return {kind, free_[slot].where, what, free_[slot].slot, place(from), 0};
         }
       }
       return {};

@@ -143,14 +143,14 @@ class revolve {
       phase_ = end_ < 2 ? phase::turn : unslotted_ == 0 ? phase::save : phase::advance;
     }
     constexpr action save() noexcept {
-      kept_[std::size_t(++top_)].at = live_;
+      kept_[++top_].at = live_;
       phase_ = phase::advance;
       return {action_kind::save, tier::memory, content::state, top_ - unslotted_, live_, 0};
     }
     [[gnu::always_inline]] constexpr action advance() noexcept {
       slot_index const slots = total_ - top_;
       if (slots == 1) return advance_by(end_ - live_ - 1);
-      held_state* const own = &kept_[std::size_t(top_)];
+      held_state* const own = &kept_[top_];
       if (own->ahead.t == 1) {  // a slot for every state
         own[1].ahead.t = 1;
         return advance_by(1);
@@ -161,7 +161,7 @@ class revolve {
     }
     /// For numbers that need a 128-bit division.
     [[gnu::noinline]] constexpr step_index split_far() noexcept {
-      held_state* const own = &kept_[std::size_t(top_)];
+      held_state* const own = &kept_[top_];
       return detail::take_split(end_ - live_, detail::q_below<wide>(total_ - top_, own->ahead), own[0].ahead,
                                 own[1].ahead);
     }
@@ -182,7 +182,7 @@ class revolve {
       return {action_kind::reverse, tier::memory, content::state, no_slot, end_, to};
     }
     constexpr action load() noexcept {
-      live_ = kept_[std::size_t(top_)].at;
+      live_ = kept_[top_].at;
       slot_index const slot = top_ - unslotted_;
       phase_ = end_ - live_ > 1 ? phase::advance : slot == no_slot ? phase::reverse : phase::drop;
       return {action_kind::load, tier::memory, content::state, slot, live_, 0};

@@ -18,7 +18,7 @@ concept always_counted =
 
 /// Whether `plan.counts()` is a closed form. A plan that wraps another one has a member `is_counted()`.
 template <schedule Plan>
-[[nodiscard]] constexpr bool knows_counts([[maybe_unused]] Plan const& plan) {
+[[nodiscard]] constexpr bool knows_counts(Plan const& plan) {
   if constexpr (!counted_schedule<Plan>) return false;
   else if constexpr (detail::always_counted<Plan>) return true;
   else return plan.is_counted();

@@ -26,23 +26,23 @@ class memory_store {
   template <class Frames>
   void save(Frames& frames, place where, step_index, frame_id frame) {
     frames.keep(frame);
-    frames_[std::size_t(where.slot)] = frame;
+    frames_[where.slot] = frame;
   }
   /// The frame in a slot, with one more owner.
   template <class Frames>
   [[nodiscard]] frame_id load(Frames& frames, place where, step_index) {
-    frame_id const frame = frames_[std::size_t(where.slot)];
+    frame_id const frame = frames_[where.slot];
     frames.keep(frame);
     return frame;
   }
   /// Releases the frame.
   template <class Frames>
   void drop(Frames& frames, place where) {
-    frames.release(std::exchange(frames_[std::size_t(where.slot)], no_frame));
+    frames.release(std::exchange(frames_[where.slot], no_frame));
   }
 
   /// The frame that a slot holds, or no_frame.
-  [[nodiscard]] frame_id frame(slot_index slot) const noexcept { return frames_[std::size_t(slot)]; }
+  [[nodiscard]] frame_id frame(slot_index slot) const noexcept { return frames_[slot]; }
 
  private:
   friend detail::store_marks;

@@ -14,8 +14,12 @@
 #include <cairn/core/bytes.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/core/state_traits.hpp>
+#include <cairn/core/sweep_bytes.hpp>
 #include <cairn/door/objective.hpp>
+#include <cairn/plan/loop/planned.hpp>
+#include <cairn/rules/frames_needed.hpp>
 #include <cairn/run/differentiate.hpp>
+#include <cairn/schedule/any.hpp>
 
 namespace cairn {
 
@@ -80,6 +84,21 @@ void check_length(step_index steps, Objective const& of, [[maybe_unused]] Params
   }
 }
 
+/// A budget in the place of a plan, for the loop of a tool: its sweep keeps it also where a tape grows.
+template <class Loop, class Budget>
+struct budget_of_tool {
+  Loop& loop;
+  Budget budget;
+  using measures = any_schedule;
+  template <class State, class Bar, class Step, class X0, class Seed, class Adjoint, class Options>
+  [[nodiscard]] any_schedule plan_for_loop(Step&, X0& x0, Seed&, Adjoint&, sweep_form, sweep_sizes const&,
+                                           Options const& asked, sweep_parts& held) const {
+    planned best = plan_of_tool(loop, x0, budget, check_asked(asked));
+    held = best.memory;
+    return std::move(best.schedule);
+  }
+};
+
 }  // namespace detail
 
 /// The value of the objective of a `taped` loop, and its gradient with respect to x0 and the loop's parameters. For
@@ -92,7 +111,8 @@ auto differentiate(taped<Tool, Model, Params, Objective>& loop, X0 const& x0, Pl
     return derivatives<State, Params>{};
   else if constexpr (std::same_as<Plan, budget_of<>> || detail::filed_budget<Plan>) {
     detail::check_length(plan.steps, loop.objective(), loop.params());
-    return differentiate(loop, x0, plan_for(loop, x0, plan).schedule, std::forward<Rest>(rest)...);
+    detail::budget_of_tool<std::remove_reference_t<decltype(loop)>, Plan> const place{loop, plan};
+    return differentiate(loop, x0, place, std::forward<Rest>(rest)...);
   } else {
     if constexpr (detail::plan_or_steps<Plan>)
       detail::check_length(detail::steps_of(plan), loop.objective(), loop.params());

@@ -15,6 +15,7 @@
 #include <cairn/plan/loop/detail/best_leaf.hpp>
 #include <cairn/plan/loop/detail/plan_over_leaves.hpp>
 #include <cairn/plan/loop/planned.hpp>
+#include <cairn/rules/replay_check.hpp>
 #include <cairn/rules/workload.hpp>
 #include <cairn/run/probe.hpp>
 #include <cairn/schedule/budget_of.hpp>
@@ -28,13 +29,15 @@ struct leaf_weight {
   double seconds = 0;    ///< to record and reverse it
 };
 
-/// Measures a leaf of the first `steps` steps from x0, three times, starting with an empty tape.
-/// \pre x0 is a state of the loop, steps >= 1
+/// Measures a leaf of `steps` steps at x0, three times, starting with an empty tape.
+/// \param of_loop  the loop's steps: then the leaf with the most terms counts, and the terms of the final state; 0 for
+///   a leaf of the first steps   \pre x0 is a state of the loop, steps >= 1
 template <class Tool, class Model, class Params, class Objective, class State>
-[[nodiscard]] leaf_weight weigh_leaf(taped<Tool, Model, Params, Objective>& loop, State const& x0, step_index steps) {
+[[nodiscard]] leaf_weight weigh_leaf(taped<Tool, Model, Params, Objective>& loop, State const& x0, step_index steps,
+                                     step_index of_loop = 0) {
   using clock = std::chrono::steady_clock;
   leaf_weight found{steps, 0, 0};
-  found.bytes = loop.weigh(x0, steps, [&](auto const& run) {
+  found.bytes = loop.weigh(x0, steps, of_loop, [&](auto const& run) {
     auto const begin = clock::now();
     run();
     double const seconds = std::chrono::duration<double>(clock::now() - begin).count();
@@ -86,11 +89,13 @@ template <class Tool, class Model, class Params, class Objective, class State>
 }
 
 template <class Tool, class Model, class Params, class Objective, class State, class Budget>
-[[nodiscard]] planned plan_of_tool(taped<Tool, Model, Params, Objective>& loop, State const& x0, Budget const& budget) {
+[[nodiscard]] planned plan_of_tool(taped<Tool, Model, Params, Objective>& loop, State const& x0, Budget const& budget,
+                                   replay_check verify = replay_check::off) {
   workload work;
   if constexpr (sized_state<State> && sized_state<state_and_params<State, Params>>)
     work = lean_workload(loop, x0, budget.steps);
   else work = workload_of(loop, x0, budget.steps);  // says what is missing
+  work.verify = verify;
   double const step_seconds = std::exchange(work.step_seconds, 0);
   leaf_weight weighed;
   planning_options options;
@@ -101,7 +106,7 @@ template <class Tool, class Model, class Params, class Objective, class State, c
     return plan_over_leaves(budget, x0, work, options);
   };
   auto const weigh = [&](step_index leaf) {
-    if (budget.steps > 0) weighed = weigh_leaf(loop, x0, leaf);
+    if (budget.steps > 0) weighed = weigh_leaf(loop, x0, leaf, budget.steps);
     work.tape_bytes = weighed.bytes;
     return wide{0};
   };

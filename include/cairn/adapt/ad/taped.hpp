@@ -29,7 +29,8 @@ struct state_and_params {
 /// A step written once, as a template over its scalar, with its adjoint by a tool for automatic differentiation: `step`
 /// is the model over double; `adjoint` records the steps of a leaf on the tool's tape and reverses them. Both are for
 /// `gradient`, `checkpointed_loop`, `checkpointed_while` and `adaptive`, with any plan without kept tapes, any store
-/// and observer. The object must outlive the verb's result, and serves one sweep at a time.
+/// and observer. The object must outlive the verb's result, and serves one loop at a time: where another one begins, a
+/// kept run is at its end.
 ///
 /// The model is `template <class T> void operator()(state<T>& x, params<T> const& p, step_index i) const`. The seed is
 /// one of three: an adjoint of the final state, for the gradient with respect to the initial state only;
@@ -120,11 +121,11 @@ class taped {
     }
     /// Whether the memory of a tape's longest recording stays, even when it is cleared.
     static constexpr bool leaf_stays = requires { requires bool(tool_type::keeps_memory); };
-    /// What a leaf of so many steps holds, weighed at a state: for planners.
+    /// What a leaf of a loop of so many steps holds, weighed at a state: for planners.
     template <class State>
       requires(taped::steps<State>)
-    [[nodiscard]] wide leaf_bytes(State const& x, step_index steps) const {
-      return owner->weigh(x, steps, [](auto const& run) { run(); });
+    [[nodiscard]] wide leaf_bytes(State const& x, step_index leaf, step_index steps) const {
+      return owner->weigh(x, leaf, steps, [](auto const& run) { run(); });
     }
     /// The same if it was weighed last, otherwise `unknown_bytes`: for reports.
     [[nodiscard]] wide leaf_known(step_index steps) const noexcept {
@@ -185,7 +186,8 @@ class taped {
   /// for `step`.
   void begin() noexcept { primal_.begin(); }
 
-  /// The point at which the model is evaluated; change it only between sweeps.
+  /// The point at which the model is evaluated; change it only between loops: a run that is kept is not reversed by
+  /// other parameters than it began with.
   [[nodiscard]] Params& params() noexcept { return primal_.params(); }
   /// The point at which the model is evaluated.
   [[nodiscard]] Params const& params() const noexcept { return primal_.params(); }
@@ -202,16 +204,25 @@ class taped {
   void forget_tape_bytes() noexcept { tape_.forget_bytes(); }
   /// Frees the memory of tape and states; the next leaf allocates it again.
   void clear() { tape_.clear(); }
-  /// What a leaf of `length` steps from x0 holds; it is recorded three times, starting with an empty tape.
+  /// What a leaf of `length` steps holds, wherever it is in a loop of so many and whatever terms it has there; of 0:
+  /// one of the first. It is recorded at x0 three times, starting with an empty tape.
   /// \param timed  called with a function that records and reverses it
   template <class State, class Timed>
-  [[nodiscard]] wide weigh(State const& x0, step_index length, Timed const& timed) {
+  [[nodiscard]] wide weigh(State const& x0, step_index length, step_index of_loop, Timed const& timed) {
     clear();
+    auto const heaviest = detail::heaviest_leaves(objective(), length, of_loop);
     return weighed_.weigh(
-        tool(), length, [this] { forget_tape_bytes(); },
-        [&] {
-          auto all = bar(x0);
-          timed([&] { adjoint(x0, all, step_index{0}, length); });
+        tool(), length, heaviest.size(), [this] { forget_tape_bytes(); },
+        [&](std::size_t k) {
+          auto after = bar(x0);  // as large as the state there
+          for (step_index i = heaviest[k].first; i < heaviest[k].last; ++i) primal_.move_on(after.state, i);
+          auto const run = [&] {
+            auto all = after;
+            tape_.reverse(primal_, x0, all.state, &all.params, heaviest[k]);
+          };
+          if (k == 0) timed(run);
+          else run();
+          if (replaying_tape<tool_type> && heaviest.size() > 1) run();  // a replay takes more
         },
         [this] { return tape_bytes(); });
   }
@@ -219,11 +230,13 @@ class taped {
  private:
   template <class State>
   void reverse(State const& x, State& bar, Params* gradient, step_index first, step_index last) {
+    primal_.check_params();
     tape_.reverse(primal_, x, bar, gradient, {first, last});
   }
   /// The terms of the final state, and their adjoint.
   template <class State>
   [[nodiscard]] state_and_params<State, Params> end(State const& x) {
+    primal_.check_params();
     primal_.end(x);
     state_and_params<State, Params> bar{x, primal_.zero_gradient()};
     auto const clear = [](double& v) { v = 0; };

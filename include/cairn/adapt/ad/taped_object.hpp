@@ -161,7 +161,7 @@ class taped_object {
     template <class Look>
     void each_function(Look const&) const noexcept {}
     /// What a leaf of so many steps holds, weighed at a state, which the object is in again afterwards: for planners.
-    [[nodiscard]] wide leaf_bytes(taped_object& x, step_index steps) const { return x.weigh(steps); }
+    [[nodiscard]] wide leaf_bytes(taped_object& x, step_index leaf, step_index) const { return x.weigh(leaf); }
     /// The same if it was weighed last, otherwise `unknown_bytes`: for reports.
     [[nodiscard]] wide leaf_known(step_index steps) const noexcept {
       return owner->weighed_.known(steps);
@@ -179,12 +179,13 @@ class taped_object {
     /// For loops over the object.
     numbers operator()(taped_object& x) const {
       numbers bar;
-      x.record(bar, [&] {
+      x.seed_bytes_ = x.record(bar, [&] {
         scalar const result = f();
         x.found_.ended(detail::plain_value(result));
         x.tool_.dependent(result);
         x.seeds_.assign(1, 1.0);
       });
+      x.seed_bytes_ += bar.size() * 4 * sizeof(scalar);  // a leaf's lists of results, which stay
       return bar;
     }
     using functions = void (*)(Fn);  ///< of which it is made
@@ -219,9 +220,9 @@ class taped_object {
                        {{"numbers now", now}, {"before", before}},
                        "pass the same values, in the same order, in every state"};
   }
-  /// Records what `run` computes from the numbers, and writes the adjoint of these into bar.
+  /// Records what `run` computes from the numbers, and writes the adjoint of these into bar. Returns the bytes taken.
   template <class Run>
-  void record(numbers& bar, Run run) {
+  wide record(numbers& bar, Run run) {
     [[maybe_unused]] auto const held = detail::hold_tool(tool_);
     std::size_t inputs = 0;
     auto const rest = [](auto&) {};
@@ -237,13 +238,14 @@ class taped_object {
     tool_.reverse(seeds_.data(), bar.data());
     wide const bytes = wide(tool_.bytes()) + seeds_.capacity() * sizeof(double);
     if (bytes > most_bytes_) most_bytes_ = bytes;
+    return bytes;
   }
   [[nodiscard]] wide weigh(step_index length) {
     snapshot const before = save();
     tool_.clear();
     return weighed_.weigh(
-        tool_, length, [this] { most_bytes_ = 0; },
-        [&] {
+        tool_, length, 1, [this] { most_bytes_ = seed_bytes_; },
+        [&](std::size_t) {
           numbers bar(before.values.size());
           reverse(bar, 0, length);
           restore(before);
@@ -251,7 +253,7 @@ class taped_object {
         [this] { return most_bytes_; });
   }
   void reverse(numbers& bar, step_index first, step_index last) {
-    record(bar, [&] {
+    (void)record(bar, [&] {
       for (step_index i = first; i < last; ++i) advance(i);
       std::size_t results = 0;
       visit(
@@ -270,7 +272,7 @@ class taped_object {
   Tool tool_;
   numbers seeds_;
   detail::found_at_end found_;
-  wide most_bytes_ = 0;
+  wide most_bytes_ = 0, seed_bytes_ = 0;  // of the last seed: a plan is made for it, too
   detail::weighed_leaf weighed_;
 };
 /// An lvalue tool is kept by reference.

@@ -94,9 +94,10 @@ class device_sweep {
   /// \param last  in any order, each kind at most once: an observer, called with an `event` around every action when
   ///   it is put into streams; it sees no bytes of states; `sweep_options` instead of those of the sweep; a
   ///   `sweep_report`, filled in before the call returns: its states are the frames and host slots that the plan needs,
-  ///   and those that were made; bar and dp are counted where they lie, the other parts on the host; `wrt{p, dp}`: then step and adjoint take p, and adjoint and seed dp, too, before i and the
-  ///   stream. p is a value of the host, hashed while the sweep is put into streams, and may change when the call
-  ///   returns; dp lies in device memory, which is set to zero in the stream; a `collective` of the adapter for MPI:
+  ///   and those that were made; bar and dp are counted where they lie, the other parts on the host; `wrt{p, dp}`: then
+  ///   step and adjoint take p, and adjoint and seed dp, too, before i and the stream. p is a value of the host, hashed
+  ///   while the sweep is put into streams, and may change when the call returns; dp lies in device memory, which is set
+  ///   to zero in the stream; a `collective` of the adapter for MPI:
   ///   then all ranks run the sweep together
   /// \throws invalid_plan, invalid_schedule   before any step   \throws reentrancy_error   \throws nondeterminism_error
   ///   by a replay check   \throws invalid_call   if the parameters of a `wrt` change

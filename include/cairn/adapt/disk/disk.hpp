@@ -68,9 +68,13 @@ class disk {
   struct keeps_runs {
     /// Bytes in memory besides states, at most.
     [[nodiscard]] static wide memory_bytes(disk const& on, slot_index slots, bool keeps_run = false) noexcept {
-      wide const packing = detail::block_packer::memory_bytes(on.options_.compress);
-      return detail::io_memory::size + packing + 4'096 +
+      wide const io = detail::io_memory::size + detail::block_packer::memory_bytes(on.options_.compress);
+      return (detail::is_any(on.options_.behind) ? 2 : 1) * (io + 4'096) +
              wide(slots) * (detail::bytes_a_slot_on_disk + (keeps_run ? detail::bytes_of_hashes : wide{0}));
+    }
+    /// States that it holds in memory besides those of the plan, while files are behind the sweep.
+    [[nodiscard]] static slot_index states_behind(disk const& on) noexcept {
+      return detail::states_behind(on.options_.behind);
     }
     using plans = any_schedule;  ///< of a `budget_of` with a folder
     /// The plan of such a budget, by counts alone. It has room for the step that a process which goes on runs once more.
@@ -83,7 +87,7 @@ class disk {
       wide const copies = copied_state<State> && form.step == step_form::in_place ? 1 : 2;  // see `check_seam`
       wide const seam = copies * (grown + detail::as_stored(x0, [](auto const& x) { return wide(bytes_of(x)); }));
       auto const bytes = [&](any_schedule const& plan, slot_index slots) {
-        return bytes_of_plan(plan, slots) + plan.own_bytes() + within.beside +
+        return bytes_of_plan(plan, slots + within.states) + plan.own_bytes() + within.beside +
                wide(slots) * (detail::bytes_a_slot_on_disk + (form.keeps_run ? detail::bytes_of_hashes : wide{0})) + seam;
       };
       auto const file = file_bytes(x0) + std::uint64_t(grown);

@@ -7,6 +7,7 @@
 #include <vector>
 #include <cairn/adapt/disk/detail/packing.hpp>
 #include <cairn/core/action.hpp>
+#include <cairn/core/behind_options.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/core/wide.hpp>
 
@@ -35,7 +36,8 @@ struct whole_run {
 struct disk_options {
   std::string key = {};  ///< names all that functions read and that differs from run to run; a text, or `key_of(values...)`
   /// Names the functions in place of the program's build: one built anew is the same by it, where types have the same
-  /// names. Functions that are given by their addresses have none, and are known by build and place still.
+  /// names. Functions that are given by their addresses have none, nor have types of two source files with one name:
+  /// these are known by build and place still.
   std::string code = {};
   resume_rule resume = resume_rule::if_found;  ///< whether to go on
   double seconds_between_failures = 86'400;    ///< the mean; decides how often a record is committed
@@ -46,6 +48,9 @@ struct disk_options {
   /// A folder for checkpoints on a disk of the machine's own, made if it is not there: records, choices and the final
   /// state of a kept run stay with the run. It is no part of the run's name, and what is lost there is made again.
   std::string scratch = {};
+  /// States on disk are written and read on a thread of their own while the sweep goes on; `{}` is two of each. By
+  /// default, and for chains and ranks of MPI, the sweep waits for each. It is no part of the run's name.
+  behind_options behind = {0, 0};
   /// Asked before each step and each adjoint, so let it be quick, as a read of an atomic is: when it says true, what is
   /// there is written, and `stopped` is thrown.
   std::function<bool()> stop = {};
@@ -88,6 +93,10 @@ inline void check_disk_options(disk_options const& asked) {
   if (!(asked.forget_after > 0))
     throw invalid_call{"cairn::disk", "the time after which an unfinished run is removed is not positive", {},
                        "give seconds, 2592000 for 30 days"};
+  if (asked.behind.saves < 0 || asked.behind.loads < 0)
+    throw invalid_call{"cairn::disk", "the number of states behind the sweep is negative",
+                       {{"saves", asked.behind.saves}, {"loads", asked.behind.loads}},
+                       "give 0 or more of each, or nothing for none"};
   if (asked.keep < 1)
     throw invalid_call{"cairn::disk", "the number of finished runs to be kept is below 1", {{"runs", asked.keep}},
                        "give 1 or more"};

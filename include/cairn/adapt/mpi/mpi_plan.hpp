@@ -31,13 +31,14 @@ static_assert(std::is_trivially_copyable_v<handed_workload>);
 inline void widen(handed_workload& joint, handed_workload const& other) {
   auto const grown = [&](wide size) {
     constexpr wide most = wide{1} << 62;
+    if (size == unknown_bytes) return size;  // and nothing is larger
     return size > most ? most : (size * joint.budget + other.budget - 1) / (other.budget > 0 ? other.budget : 1);
   };
   auto const take = [&](wide& size, wide theirs) {
     if (wide const large = grown(theirs); large > size) size = large;
   };
-  wide initial = joint.work.initial_bytes.value_or(joint.work.state_bytes);
-  take(initial, other.work.initial_bytes.value_or(other.work.state_bytes));
+  wide initial = initial_of(joint.work);
+  take(initial, initial_of(other.work));
   joint.work.initial_bytes = initial;
   // An unused frame of unknown size counts as a whole state.
   if (other.work.state_inline_bytes == 0) joint.work.state_inline_bytes = 0;
@@ -45,10 +46,7 @@ inline void widen(handed_workload& joint, handed_workload const& other) {
   joint.work.adjoint_bytes = adjoint_of(joint.work);
   take(joint.work.adjoint_bytes, adjoint_of(other.work));
   take(joint.work.state_bytes, other.work.state_bytes);
-  if (joint.work.tape_bytes != unknown_bytes) {
-    if (other.work.tape_bytes != unknown_bytes) take(joint.work.tape_bytes, other.work.tape_bytes);
-    else joint.work.tape_bytes = unknown_bytes;
-  }
+  take(joint.work.tape_bytes, other.work.tape_bytes);
   take(joint.work.tape_inline_bytes, other.work.tape_inline_bytes);
   take(joint.work.tape_step_bytes, other.work.tape_step_bytes);
 }

@@ -32,7 +32,7 @@ struct any_base {
 /// `T` can be made from N empty braces followed by the tail. Each pair of braces stands for one member, which may be an
 /// array or an aggregate.
 template <class T, std::size_t Size, class... Tail>
-[[nodiscard]] consteval bool takes_braces() {
+consteval bool takes_braces() {
   // clang-format off
   if constexpr (Size == 0) return requires { T{Tail{}...}; };
   else if constexpr (Size == 1) return requires { T{{}, Tail{}...}; };
@@ -64,46 +64,46 @@ template <class T, std::size_t Size, class... Tail>
 }
 
 template <class T, std::size_t... Place>
-[[nodiscard]] consteval bool takes(std::index_sequence<Place...>) { return requires { T{anything<T, Place>{}...}; }; }
+consteval bool takes(std::index_sequence<Place...>) { return requires { T{anything<T, Place>{}...}; }; }
 template <class T, std::size_t... Place, std::size_t... To>
-[[nodiscard]] consteval bool takes_nested(std::index_sequence<Place...>, std::index_sequence<To...>) {
+consteval bool takes_nested(std::index_sequence<Place...>, std::index_sequence<To...>) {
   return requires { T{anything<T, Place>{}..., {anything<T>{}}, anything<T, To>{}...}; };
 }
 template <class T, class First, std::size_t... Place>
-[[nodiscard]] consteval bool takes_first(std::index_sequence<Place...>) {
+consteval bool takes_first(std::index_sequence<Place...>) {
   return requires { T{First{}, anything<T, Place>{}...}; };
 }
 
 /// The number of members of `T`, counted by empty braces: the least number from N on that suffices; more than
 /// `most_members` if unknown.
 template <class T, std::size_t Size = 0>
-[[nodiscard]] consteval std::size_t count_braces() {
+consteval std::size_t count_braces() {
   if constexpr (Size > most_members || (takes_braces<T, Size>() && !takes_braces<T, Size, anything<T>>())) return Size;
   else return count_braces<T, Size + 1>();
 }
 /// The most initialisers, up to N, that `T` takes: for types with a member that empty braces cannot initialise. An
 /// array takes as many initialisers as it has elements.
 template <class T, std::size_t Size = most_members>
-[[nodiscard]] consteval std::size_t count_initialisers() {
+consteval std::size_t count_initialisers() {
   if constexpr (Size == 0 || takes<T>(std::make_index_sequence<Size>{})) return Size;
   else return count_initialisers<T, Size - 1>();
 }
 /// How many of `All` initialisers belong to the member that begins with initialiser `At`. In braces of its own, this
 /// initialiser stands for the whole member; the `After` initialisers that `T` then still takes belong to later members.
 template <class T, std::size_t All, std::size_t At, std::size_t After = All - At - 1>
-[[nodiscard]] consteval std::size_t width() {
+consteval std::size_t width() {
   if constexpr (takes_nested<T>(std::make_index_sequence<At>{}, std::make_index_sequence<After>{}))
     return All - At - After;
   else if constexpr (After == 0) return 1;
   else return width<T, All, At, After - 1>();
 }
 template <class T, std::size_t All, std::size_t At = 0>
-[[nodiscard]] consteval std::size_t count_widths() {
+consteval std::size_t count_widths() {
   if constexpr (At >= All) return 0;
   else return 1 + count_widths<T, All, At + width<T, All, At>()>();
 }
 template <class T, std::size_t Size = 0>
-[[nodiscard]] consteval bool has_base() {
+consteval bool has_base() {
   using rest = std::make_index_sequence<Size>;
   if constexpr (takes_first<T, any_base<T>>(rest{})) return !takes_first<T, nothing>(rest{});
   else if constexpr (takes_braces<T, 0>() || Size == most_members) return false;
@@ -112,19 +112,19 @@ template <class T, std::size_t Size = 0>
 
 /// A class without bases whose members are all public.
 template <class T>
-[[nodiscard]] consteval bool plain_aggregate() {
+consteval bool plain_aggregate() {
   if constexpr (std::is_class_v<T> && std::is_aggregate_v<T>) return !has_base<T>();
   else return false;
 }
 /// An aggregate with bases, whose members cannot be named here.
 template <class T>
-[[nodiscard]] consteval bool derived_aggregate() {
+consteval bool derived_aggregate() {
   if constexpr (std::is_class_v<T> && std::is_aggregate_v<T>) return has_base<T>();
   else return false;
 }
 /// The number of members of a plain aggregate; more than `most_members` if there are too many to be taken apart.
 template <class T>
-[[nodiscard]] consteval std::size_t member_count() {
+consteval std::size_t member_count() {
   constexpr std::size_t braces = count_braces<T>();
   if constexpr (braces <= most_members || takes_braces<T, most_members>()) return braces;
   else {
@@ -135,7 +135,7 @@ template <class T>
 
 /// Calls `visit(member...)` with the members of an aggregate or the elements of a tuple, in order.
 template <std::size_t Count, class T, class Visit>
-constexpr auto with_members(T& x, [[maybe_unused]] Visit visit) {
+constexpr auto with_members(T& x, Visit visit) {
   // clang-format off
   if constexpr (Count == 0) return visit();
   else if constexpr (Count == 1) { auto& [a] = x; return visit(a); }
@@ -180,7 +180,7 @@ union unmade {
 template <class T>
 extern unmade<T> const never_made;
 template <class T>
-[[nodiscard]] consteval bool binds_all() {
+consteval bool binds_all() {
   return with_members<member_count<T>()>(never_made<T>.made, [](auto const&... member) {
     return ((alignof(decltype(member)) <= alignof(T)) && ... && true);
   });
@@ -198,13 +198,13 @@ struct any_union {
   operator U() const;
 };
 template <class T, class At, std::size_t... Place, std::size_t... To>
-[[nodiscard]] consteval bool takes_at(std::index_sequence<Place...>, std::index_sequence<To...>) {
+consteval bool takes_at(std::index_sequence<Place...>, std::index_sequence<To...>) {
   return requires { T{anything<T, Place>{}..., At{}, anything<T, To>{}...}; };
 }
 /// Whether initialiser `At` of `All` belongs to a union. A structured binding would name the members of an anonymous
 /// union, and that error cannot be detected in a requires-expression.
 template <class T, std::size_t All, std::size_t At>
-[[nodiscard]] consteval bool has_union_at() {
+consteval bool has_union_at() {
   using before = std::make_index_sequence<At>;
   using after = std::make_index_sequence<All - At - 1>;
   if constexpr (takes_braces<T, At, any_union>()) return !takes_braces<T, At, nothing>();
@@ -212,14 +212,14 @@ template <class T, std::size_t All, std::size_t At>
   else return false;
 }
 template <class T>
-[[nodiscard]] consteval bool has_union() {
+consteval bool has_union() {
   constexpr std::size_t all = count_braces<T>() <= most_members ? count_braces<T>() : count_initialisers<T>();
   return []<std::size_t... At>(std::index_sequence<At...>) { return (has_union_at<T, all, At>() || ...); }
   (std::make_index_sequence<all>{});
 }
 /// A plain aggregate of up to `most_members` members, not all of which references can reach.
 template <class T>
-[[nodiscard]] consteval bool hides_members() {
+consteval bool hides_members() {
   if constexpr (member_count<T>() > most_members) return false;
   else if constexpr (has_union<T>()) return true;
   else return !binds_members<T>;
@@ -230,7 +230,7 @@ concept tuple_like = requires { std::tuple_size<T>::value; };
 /// The number of parts that `with_members` visits. Arrays do not count as tuples here, and an aggregate with
 /// `tuple_size` counts as a tuple.
 template <class T>
-[[nodiscard]] consteval std::size_t parts() {
+consteval std::size_t parts() {
   using U = std::remove_cv_t<T>;
   if constexpr (tuple_like<U>) return std::tuple_size_v<U>;
   else if constexpr (plain_aggregate<U>()) return hides_members<U>() ? most_members + 1 : member_count<U>();

@@ -13,12 +13,6 @@ template <class T>
 /// Like std::countl_zero. \pre x > 0
 [[nodiscard]] constexpr int leading_zeros(std::uint64_t x) noexcept { return __builtin_clzll(x); }
 
-/// Like std::sqrt.
-[[nodiscard]] inline double square_root(double x) noexcept { return __builtin_sqrt(x); }
-
-/// Like std::pow.
-[[nodiscard]] inline double power(double base, double exponent) noexcept { return __builtin_pow(base, exponent); }
-
 /// Like std::numeric_limits<double>::quiet_NaN().
 [[nodiscard]] constexpr double quiet_nan() noexcept { return __builtin_nan(""); }
 

@@ -44,10 +44,10 @@ template <class T>
 concept copied_in_parts = kind<T> == made_of::array || kind<T> == made_of::optional || kind<T> == made_of::members ||
                           kind<T> == made_of::elements;
 
-template <class T, class... Seen> [[nodiscard]] consteval copy_fault copy_fault_of();
+template <class T, class... Seen> consteval copy_fault copy_fault_of();
 
 template <class... T, class... Seen>
-[[nodiscard]] consteval copy_fault worst_of(types<T...>, types<Seen...>) {
+consteval copy_fault worst_of(types<T...>, types<Seen...>) {
   auto worst = copy_fault::none;
   [[maybe_unused]] auto const note = [&worst](copy_fault why) { if (why > worst) worst = why; };
   (note(copy_fault_of<std::remove_cvref_t<T>, Seen...>()), ...);
@@ -85,12 +85,12 @@ struct deleted_unless {
   operator U() const = delete;
 };
 template <class T, class Part, std::size_t... Place>
-[[nodiscard]] consteval bool takes_each(std::index_sequence<Place...>) {
+consteval bool takes_each(std::index_sequence<Place...>) {
   return requires { T{(void(Place), Part{})...}; };
 }
 /// Every base class and every member of an aggregate satisfies `Part`.
 template <class T, class Part, std::size_t At = 0>
-[[nodiscard]] consteval bool all_made_of() {
+consteval bool all_made_of() {
   constexpr std::size_t braces = count_braces<T>();
   if constexpr (braces > most_members) return takes_each<T, Part>(std::make_index_sequence<count_initialisers<T>()>{});
   else if constexpr (At == braces) return true;
@@ -99,7 +99,7 @@ template <class T, class Part, std::size_t At = 0>
 }
 /// The fault of an aggregate with base classes, whose members cannot be named.
 template <class T, class... Seen>
-[[nodiscard]] consteval copy_fault copy_fault_of_bases() {
+consteval copy_fault copy_fault_of_bases() {
   constexpr bool counted = count_braces<T>() <= most_members || count_initialisers<T>() < most_members;
   if constexpr (!counted) return copy_fault::too_many_members;
   else if constexpr (!all_made_of<T, private_unless<T, false, Seen...>>() ||
@@ -112,7 +112,7 @@ template <class T, class... Seen>
 }
 /// The fault of a type's parts. `Seen...` are the types that it is a part of.
 template <class T, class... Seen>
-[[nodiscard]] consteval copy_fault copy_fault_of_parts() {
+consteval copy_fault copy_fault_of_parts() {
   using seen = types<Seen..., T>;
   if constexpr (std::is_union_v<T>)
     return std::is_trivially_copyable_v<T> ? copy_fault::hidden_members : copy_fault::none;
@@ -127,7 +127,7 @@ template <class T, class... Seen>
 }
 /// Whether copies of a `T` share data, and why. `T` is not const.
 template <class T, class... Seen>
-[[nodiscard]] consteval copy_fault copy_fault_of() {
+consteval copy_fault copy_fault_of() {
   if constexpr (is_one_of<T, Seen...>) return copy_fault::none;
   else if constexpr (traited_copy_itself<T>)
     return std::is_default_constructible_v<T> ? copy_fault::none : copy_fault::no_default;

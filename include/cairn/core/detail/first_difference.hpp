@@ -20,7 +20,7 @@ struct first_difference {
 
 /// Compares numbers bit by bit, those of a class by their hashes. Cost: a copy of all numbers of one value.
 template <class T>
-[[nodiscard]] first_difference difference_of([[maybe_unused]] T const& first, [[maybe_unused]] T const& again) {
+[[nodiscard]] first_difference difference_of(T const& first, T const& again) {
   first_difference found;
   if constexpr (numbered<T>) {
     struct bits {

@@ -22,7 +22,7 @@ struct pointee<Plan> { using type = typename Plan::element_type; };
 /// `Theirs` through a const one. If const does not extend to the content, or the content is read-only, it belongs to
 /// someone else.
 template <class Mine, class Theirs>
-[[nodiscard]] consteval bool leads_elsewhere(bool const_is_elsewhere) {
+consteval bool leads_elsewhere(bool const_is_elsewhere) {
   using mine = typename pointee<Mine>::type;
   using theirs = typename pointee<Theirs>::type;
   if constexpr (std::is_void_v<mine> || std::is_void_v<theirs>) return false;
@@ -51,7 +51,7 @@ concept views_inside = requires(T const& x) { x.view_host(); x.view_device(); } 
                        requires(T const& x) { x.origin(); x.num_dimensions(); };
 
 template <class T>
-[[nodiscard]] consteval bool is_handle() {
+consteval bool is_handle() {
   constexpr bool light = std::is_trivially_copyable_v<T>;
   bool found = requires(T const& x) { x.use_count(); }
   || requires(T const& x) { x.data_handle(); }  // counted handles; mdspan
@@ -84,13 +84,5 @@ template <class T> inline constexpr bool is_handle_of_list<std::initializer_list
 template <class T> inline constexpr bool refers = false;
 template <template <class...> class Tuple, class... T>
 inline constexpr bool refers<Tuple<T...>> = tuple_like<Tuple<T...>> && (std::is_reference_v<T> || ...);
-
-/// An object that refers to data of another owner; its parts are not looked at.
-template <class T>
-[[nodiscard]] consteval bool refers_elsewhere() {
-  if constexpr (requires(T const& x) { x.unsafeGetTensorImpl(); }) return true;
-  else if constexpr (expression<T> || made_of_expression<T> || is_handle_of_list<T> || refers<T>) return true;
-  else return !requires { typename T::PlainObject; } && is_handle<T>();
-}
 
 }  // namespace cairn::detail

@@ -34,7 +34,7 @@ enum class made_of : std::uint8_t {
 
 /// Bytes of a number without padding: x86's extended long double has 10 value bytes in 12 or 16.
 template <class T>
-[[nodiscard]] consteval std::size_t value_bytes() {
+consteval std::size_t value_bytes() {
   if constexpr (std::is_same_v<T, long double>) return __LDBL_MANT_DIG__ == 64 ? 10 : sizeof(T);
   else return sizeof(T);
 }
@@ -201,7 +201,7 @@ struct adapted : T {
 /// The class that declares a member function; for an inherited one, the base.
 template <class Class, class Function> types<Class> declaring(Function Class::*);
 template <class T>
-[[nodiscard]] consteval auto declares_size() {
+consteval auto declares_size() {
   if constexpr (requires { declaring(&T::size); }) return decltype(declaring(&T::size)){};
   else if constexpr (requires { declaring(&T::max_size); }) return decltype(declaring(&T::max_size)){};
   else return types<>{};
@@ -229,16 +229,16 @@ concept filled_by_elements = std::is_trivially_copyable_v<T> && requires {
 /// Its elements are all of it: no class that derives from a container and adds members, and no class with elements and
 /// members of which nothing is known.
 template <class T>
-[[nodiscard]] consteval bool is_its_elements();
+consteval bool is_its_elements();
 template <class T, class Base>
-[[nodiscard]] consteval bool is_its_base(types<Base>) {
+consteval bool is_its_base(types<Base>) {
   if constexpr (!std::is_same_v<T, Base> && sizeof(T) == sizeof(Base) && range_like<Base>) return is_its_elements<Base>();
   else return false;  // the base need not be a range itself
 }
 template <class T>
-[[nodiscard]] consteval bool is_its_base(types<>) { return false; }
+consteval bool is_its_base(types<>) { return false; }
 template <class T>
-[[nodiscard]] consteval bool is_its_elements() {
+consteval bool is_its_elements() {
   if constexpr (ring_like<T> || declared_flat<T>) return true;
   else if constexpr (std::is_same_v<typename T::value_type, T>) return false;  // what it is made of does not end
   else if constexpr (valarray_like<T>) return told_by_size<T>;
@@ -251,7 +251,7 @@ template <class T>
 
 /// What `T` is made of; const and references are left out.
 template <class T>
-[[nodiscard]] consteval made_of kind_of() {
+consteval made_of kind_of() {
   if constexpr (number<T>) return made_of::number;
   else if constexpr (std::is_array_v<T>) return made_of::array;
   else if constexpr (!std::is_class_v<T>) return made_of::unknown;
@@ -307,12 +307,12 @@ template <class T> using part_types = typename part_list<std::remove_cvref_t<T>>
 
 /// What a question says of a type by itself.
 enum class ruling : std::uint8_t { no, yes, by_parts };
-[[nodiscard]] consteval ruling yes_if(bool met) { return met ? ruling::yes : ruling::no; }
-template <class Question, class... Seen, class... T> [[nodiscard]] consteval bool every_of(types<T...>);
+consteval ruling yes_if(bool met) { return met ? ruling::yes : ruling::no; }
+template <class Question, class... Seen, class... T> consteval bool every_of(types<T...>);
 /// Whether `T` and all that it is made of pass. `Question::of<T>()` answers for one type, which may be const.
 /// \tparam Seen  types that `T` is a part of
 template <class Question, class T, class... Seen>
-[[nodiscard]] consteval bool every_part() {
+consteval bool every_part() {
   using plain = std::remove_cvref_t<T>;
   if constexpr (is_one_of<plain, Seen...>) return true;
   else {
@@ -322,7 +322,7 @@ template <class Question, class T, class... Seen>
   }
 }
 template <class Question, class... Seen, class... T>
-[[nodiscard]] consteval bool every_of(types<T...>) { return (every_part<Question, T, Seen...>() && ...); }
+consteval bool every_of(types<T...>) { return (every_part<Question, T, Seen...>() && ...); }
 
 /// Calls f with each element or member of x, in order; with the container of an adaptor.
 template <class State, class Fn>

@@ -73,6 +73,6 @@ struct shows_containers {
 };
 /// Whether `T` or a part of it reports its bytes itself, so that its containers are not visible.
 template <class T>
-[[nodiscard]] consteval bool says_bytes() { return !every_part<shows_containers, T>(); }
+consteval bool says_bytes() { return !every_part<shows_containers, T>(); }
 
 }  // namespace cairn::detail

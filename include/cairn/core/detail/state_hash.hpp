@@ -162,7 +162,7 @@ template <class T>
 
 /// The same; 0 if not all of the value is known.
 template <class T>
-[[nodiscard]] std::uint64_t hash_if_known([[maybe_unused]] T const& x) {
+[[nodiscard]] std::uint64_t hash_if_known(T const& x) {
   if constexpr (hashable<T>) return hash_of(x);
   else return 0;
 }
@@ -188,7 +188,7 @@ class member_hashes {
 
  private:
   template <class Fn>
-  static void each([[maybe_unused]] T const& x, [[maybe_unused]] Fn f) {
+  static void each(T const& x, Fn f) {
     if constexpr (told)
       with_members<count>(x, [&f](auto const&... member) {
         std::size_t k = 0;
@@ -200,7 +200,7 @@ class member_hashes {
 
 /// The hash of a state, or of the snapshot of an object; 0 if not all of it is known.
 template <class State>
-[[nodiscard]] std::uint64_t hash_of_state([[maybe_unused]] State const& x) {
+[[nodiscard]] std::uint64_t hash_of_state(State const& x) {
   if constexpr (!hashable<stored_as<State>>) return 0;
   else if constexpr (copied_state<State>) return hash_of(x);
   else return hash_of(save_state(x));

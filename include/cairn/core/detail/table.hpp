@@ -57,8 +57,9 @@ class table {
     size_ = size;
     for (std::size_t k = 0; k < size; ++k) data_[k] = value;
   }
-  [[nodiscard]] constexpr T& operator[](std::size_t k) noexcept { return data_[k]; }
-  [[nodiscard]] constexpr T const& operator[](std::size_t k) const noexcept { return data_[k]; }
+  /// By any integer: numbers of slots are signed.
+  [[nodiscard]] constexpr T& operator[](auto k) noexcept { return data_[std::size_t(k)]; }
+  [[nodiscard]] constexpr T const& operator[](auto k) const noexcept { return data_[std::size_t(k)]; }
   [[nodiscard]] constexpr std::size_t size() const noexcept { return size_; }
   [[nodiscard]] constexpr T* begin() noexcept { return data_; }
   [[nodiscard]] constexpr T* end() noexcept { return data_ + size_; }

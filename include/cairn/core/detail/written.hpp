@@ -69,6 +69,13 @@ template <class T>
   if constexpr (made_again<T>) return least_bytes<T>() > 0;
   else return false;
 }
+/// An object that refers to data of another owner; its parts are not looked at.
+template <class T>
+consteval bool refers_elsewhere() {
+  if constexpr (requires(T const& x) { x.unsafeGetTensorImpl(); }) return true;
+  else if constexpr (expression<T> || made_of_expression<T> || is_handle_of_list<T> || refers<T>) return true;
+  else return !requires { typename T::PlainObject; } && is_handle<T>();
+}
 struct can_be_written {
   template <class T>
   static consteval ruling of() {

@@ -20,7 +20,7 @@ inline constexpr bool copies_into_tape = requires(Adjoint & given) {
 
 /// The tape of a recording adjoint.
 template <class Fn, class State, class Params>
-[[nodiscard]] consteval auto find_tape() {
+consteval auto find_tape() {
   using record = record_of<Fn>;
   constexpr auto tape = []<class Result>(std::type_identity<Result>) {
     return std::type_identity<std::remove_cvref_t<Result>>{};
@@ -39,7 +39,7 @@ template <class Fn, class State, class Params> using tape_in = typename decltype
 
 /// What is wrong with the hook around an adjoint, if there is one.
 template <class Fn, class State, class Bar, class Params, class DP>
-[[nodiscard]] consteval fault hook_fault_in() {
+consteval fault hook_fault_in() {
   if constexpr (requires { Fn::template hook_fault<State, Bar, Params, DP>(); })
     return Fn::template hook_fault<State, Bar, Params, DP>();
   else if constexpr (!recorder<Fn>) return fault::none;
@@ -52,7 +52,7 @@ template <class Fn, class State, class Bar, class Params, class DP>
 }
 /// Whether the third part of a recording adjoint, if there is one, takes the tape and returns a state, uncut.
 template <class Fn, class State, class Params>
-[[nodiscard]] consteval bool restart_fits() {
+consteval bool restart_fits() {
   if constexpr (requires(Fn& f) { sizeof(f.restart); }) {
     using restart = std::remove_reference_t<decltype((std::declval<Fn&>().restart))>;
     using tape = tape_in<Fn, State, Params>;
@@ -69,7 +69,7 @@ template <class Fn, class State, class Params>
 /// \tparam Bar  the type of the seed or of its result, without const and reference   \tparam Wrt  a `wrt`, if the adjoint
 /// takes parameters
 template <class Adjoint, class State, class Bar, class Wrt = no_wrt>
-[[nodiscard]] consteval bool check_adjoint() {
+consteval bool check_adjoint() {
   if constexpr (std::is_void_v<Bar> || function_like<Bar> || adjoint_like<Bar, State>) {
     constexpr bool nothing = std::is_void_v<Bar>, function = !nothing;
     static_assert(!nothing, "cairn: seed(x) must return the adjoint of the final state");
@@ -90,42 +90,33 @@ template <class Adjoint, class State, class Bar, class Wrt = no_wrt>
                   "of 1, or let seed(x) return a floating-point number");
     return false;
   } else {
-    constexpr auto shape = shapes_with<Wrt>::template adjoint<Adjoint, State, Bar>();
-    constexpr bool with_p = is_wrt<Wrt>,
-                   placed = !with_p || (shape.wrong != fault::params && shape.wrong != fault::shape &&
-                                        shape.wrong != fault::tape && shape.wrong != fault::floating);
+    constexpr auto read = shapes_with<Wrt>::template adjoint<Adjoint, State, Bar>();
+    using enum fault;
+    constexpr bool with_p = is_wrt<Wrt>, unread = read.is(shape), cut = read.is(fault::floating),
+                   placed = !with_p || !(unread || cut || read.is(params) || read.is(tape));
     constexpr bool constant = [] {
-      if constexpr (shape.form != adjoint_form::none) return true;
+      if constexpr (read.form != adjoint_form::none) return true;
       else if constexpr (with_p)
         return !adjoint_wants_to_change<Adjoint, State, Bar, typename params_types<Wrt>::p const&,
                                         typename params_types<Wrt>::dp&>;
       else return !adjoint_wants_to_change<Adjoint, State, Bar>;
     }();
-    constexpr bool adds = shape.wrong != fault::sum, part = shape.wrong == fault::part;
-    constexpr bool whole = shape.wrong == fault::shape && has_both_ways<Adjoint>;
-    constexpr bool fits = shape.wrong != fault::shape || whole || std::is_same_v<Bar, library_bar> || !placed || !constant,
-                   result = shape.wrong == fault::result,
-                   unchanged = shape.wrong == fault::unchanged, both = shape.wrong == fault::both;
-    constexpr bool floating = shape.wrong == fault::floating && placed,
-                   two_readings = shape.wrong == fault::two_readings,
-                   jumps = shape.wrong == fault::tape && saved_state<State> && copies_into_tape<Adjoint>,
-                   tape = shape.wrong == fault::tape && placed && !jumps, refers = shape.wrong == fault::refers,
-                   narrow = shape.wrong == fault::narrow, short_index = shape.wrong == fault::short_index,
-                   preset = shape.wrong == fault::preset;
-    constexpr bool elsewhere =
-        std::is_same_v<Bar, library_bar> && shape.wrong == fault::shape && !whole && placed && constant;
+    constexpr bool whole = unread && has_both_ways<Adjoint>;
+    constexpr bool fits = !unread || whole || barless<Bar> || !placed || !constant;
+    constexpr bool jumps = read.is(tape) && saved_state<State> && copies_into_tape<Adjoint>;
+    constexpr bool elsewhere = barless<Bar> && unread && !whole && placed && constant;
     static_assert(constant,
                   "cairn: the adjoint takes the state by a reference that is not const; the state is read again after "
                   "it, so take x by const reference");
-    constexpr bool second = !copied_state<State> && shape.form == adjoint_form::with_next;
+    constexpr bool second = !copied_state<State> && read.form == adjoint_form::with_next;
     static_assert(placed || whole || !constant,
                   "cairn: with parameters the adjoint is `adjoint(x, bar, p, dp, i)`, `adjoint(x, x1, bar, p, dp, i)`, "
                   "`adjoint(x, bar, p, dp, first, last)` or cairn::recorded{record(x, p, i), reverse(tape, bar, p, dp, "
                   "i)}: p and dp come before i; a generic adjoint takes them by reference, `auto& dp`");
-    static_assert(!part,
+    static_assert(!read.is(part),
                   "cairn: the adjoint of a jump must be `adjoint(x, bar)` or `adjoint(x, bar, i)`, where x is the "
                   "state before the jump; with cairn::wrt it may take p and `auto& dp` before i");
-    static_assert(adds, "cairn: the adjoint adds to dp, so it takes dp by a reference that is not const");
+    static_assert(!read.is(sum), "cairn: the adjoint adds to dp, so it takes dp by a reference that is not const");
     static_assert(!whole,
                   "cairn: this object has a step and an adjoint but is neither itself; pass its members, `loop.step` "
                   "and `loop.adjoint`, each in its place");
@@ -137,35 +128,35 @@ template <class Adjoint, class State, class Bar, class Wrt = no_wrt>
                   "cairn: the seed returns nothing, so that bar is the library's, and the adjoint must be `adjoint(x, "
                   "i)`, `adjoint(x, first, last)` or cairn::recorded{record, reverse} with `reverse(tape, i)`; or let "
                   "seed(x) return the adjoint of the final state");
-    static_assert(!result,
+    static_assert(!read.is(result),
                   "cairn: the adjoint must change bar and return nothing, or return the new bar by value, in bar's own "
                   "type (a lambda says so by `-> Bar`)");
-    static_assert(!both,
+    static_assert(!read.is(both),
                   "cairn: an adjoint that changes bar must return nothing (an error code is ignored; throw instead); "
                   "one that returns the new bar must take bar by value or by const reference");
-    static_assert(!narrow,
+    static_assert(!read.is(narrow),
                   "cairn: the adjoint takes the state, a tape or bar as a number of a narrower type, which would "
                   "truncate it; take its own type");
-    static_assert(!unchanged, "cairn: an adjoint that returns nothing must take bar by non-const reference");
-    static_assert(!floating,
+    static_assert(!read.is(unchanged), "cairn: an adjoint that returns nothing must take bar by non-const reference");
+    static_assert(!(cut && placed),
                   "cairn: the adjoint would get an index as a floating-point number; take `cairn::step_index i`, or "
                   "leave it out");
-    static_assert(!short_index,
+    static_assert(!read.is(short_index),
                   "cairn: the adjoint would get an index as a bool, a character or a short number; take "
                   "`cairn::step_index i`, or leave it out");
-    static_assert(!preset,
+    static_assert(!read.is(preset),
                   "cairn: a default argument of this adjoint would get the index; leave the default out, or wrap the "
                   "adjoint in a lambda without that argument");
-    static_assert(!two_readings,
+    static_assert(!read.is(two_readings),
                   "cairn: this adjoint can be read as (x, bar, first, last) and as (x, x1, bar, i); wrap it in "
                   "cairn::leaf(...) or cairn::with_next(...)");
     static_assert(!jumps,
                   "cairn: jumps around a recording adjoint need a state that can be copied, because tapes keep the "
                   "states before the jumps; give this object `adjoint(x, bar, i)` or `adjoint(x, bar, first, last)`");
-    static_assert(!tape,
+    static_assert(!(read.is(tape) && placed && !jumps),
                   "cairn: cairn::recorded needs `tape = record(x, i)` that moves x one step on, and `reverse(tape, "
                   "bar, i)`; i may be left out of both");
-    static_assert(!refers,
+    static_assert(!read.is(refers),
                   "cairn: the tape that record returns is a pointer, a view or an expression of data that changes "
                   "later; return one that owns its data, such as x.eval()");
     static_assert(!second,
@@ -173,19 +164,19 @@ template <class Adjoint, class State, class Bar, class Wrt = no_wrt>
                   "bar, i)`, `adjoint(x, bar, first, last)` or cairn::recorded{record, reverse}");
     using given = params_in_wrt<Wrt>;
     constexpr fault hook = [] {
-      if constexpr (shape.form == adjoint_form::none) return fault::none;
+      if constexpr (read.form == adjoint_form::none) return fault::none;
       else
         return hook_fault_in<std::remove_cv_t<Adjoint>, State, Bar, typename given::p, typename given::dp>();
     }();
     constexpr bool restarts = [] {
-      if constexpr (shape.form != adjoint_form::recorded || !recorder<Adjoint>) return true;
+      if constexpr (read.form != adjoint_form::recorded || !recorder<Adjoint>) return true;
       else return restart_fits<Adjoint, State, typename given::p>();
     }();
     static_assert(restarts,
                   "cairn: the restart of cairn::recorded{record, reverse, restart} must take the tape in its own type, "
                   "and return the state after its step, in the state's own type");
-    constexpr bool no_hook = hook == fault::shape, leaf_hook = !no_hook || shape.form != adjoint_form::leaf,
-                   tape_hook = !no_hook || shape.form != adjoint_form::recorded,
+    constexpr bool no_hook = hook == fault::shape, leaf_hook = !no_hook || read.form != adjoint_form::leaf,
+                   tape_hook = !no_hook || read.form != adjoint_form::recorded,
                    step_hook = !no_hook || !leaf_hook || !tape_hook, hook_takes = no_hook || hook == fault::none;
     static_assert(leaf_hook,
                   "cairn: the hook of an adjoint of leaves must be `hook(x, bar, first, last)`, without bar if the "
@@ -200,7 +191,7 @@ template <class Adjoint, class State, class Bar, class Wrt = no_wrt>
                   "cairn: the hook takes a number of a narrower type than it is given, or its index as a "
                   "floating-point or short number, a bool or a default argument; take the number's own type, and "
                   "`cairn::step_index i`");
-    return shape.wrong == fault::none && !second && restarts && hook == fault::none;
+    return read.is(none) && !second && restarts && hook == fault::none;
   }
 }
 

@@ -25,12 +25,13 @@ struct adjoint_shape {
   bool by_value = false;         ///< returns the new adjoint
   bool reverse_indexed = false;  ///< the `reverse` of `recorded` takes the index
   fault wrong = fault::shape;
+  [[nodiscard]] constexpr bool is(fault what) const noexcept { return wrong == what; }
 };
 /// That of an adjoint made of another one, which takes p and dp for it, and an index.
 [[nodiscard]] constexpr adjoint_shape made_adjoint(adjoint_form form, fault wrong = fault::none) {
   return {form, true, false, false, false, wrong};
 }
-[[nodiscard]] consteval adjoint_shape no_adjoint(fault wrong) {
+consteval adjoint_shape no_adjoint(fault wrong) {
   return {adjoint_form::none, true, wrong == fault::two_readings, false, false, wrong};
 }
 
@@ -88,14 +89,14 @@ struct adjoint_read<Form, Fn, Bar, arguments<Before...>, arguments<ParamsGiven..
 };
 
 template <class Fn, class State, class Bar, class... ParamsGiven>
-[[nodiscard]] consteval adjoint_shape one_step_adjoint() {
+consteval adjoint_shape one_step_adjoint() {
   using x = lent_state<State>;
   if constexpr (!reads_index<Fn, arguments<x, Bar&>, ParamsGiven...>)
     return adjoint_read<adjoint_form::one_step, Fn, Bar, arguments<x>, arguments<ParamsGiven...>>::get();
   else return adjoint_read<adjoint_form::one_step, Fn, Bar, arguments<x>, arguments<ParamsGiven...>, step_index>::get();
 }
 template <class Fn, class State, class Bar, class... ParamsGiven>
-[[nodiscard]] consteval adjoint_shape leaf_adjoint() {
+consteval adjoint_shape leaf_adjoint() {
   using x = lent_state<State>;
   if constexpr (!reads_before<Fn, arguments<x, Bar&>, ParamsGiven...>::template before<step_index, step_index>)
     return no_adjoint(fault::shape);
@@ -104,7 +105,7 @@ template <class Fn, class State, class Bar, class... ParamsGiven>
                         step_index>::get();
 }
 template <class Fn, class State, class Bar, class... ParamsGiven>
-[[nodiscard]] consteval adjoint_shape next_adjoint() {
+consteval adjoint_shape next_adjoint() {
   if constexpr (!reads_before<Fn, arguments<State const&, State const&, Bar&>,
                               ParamsGiven...>::template before<step_index>)
     return no_adjoint(fault::shape);
@@ -116,7 +117,7 @@ template <class Fn, class State, class Bar, class... ParamsGiven>
 /// Reads an adjoint of four arguments, and p and dp. `auto& bar` of a leaf adjoint would bind to a const x1, so x1 is
 /// tried as an rvalue.
 template <class Fn, class State, class Bar, class... ParamsGiven>
-[[nodiscard]] consteval adjoint_shape four_argument_adjoint() {
+consteval adjoint_shape four_argument_adjoint() {
   if constexpr (saved_state<State>) {  // objects have no x1
     if constexpr (calls<Fn, State&, Bar&, ParamsGiven..., step_index, step_index>)
       return leaf_adjoint<Fn, State, Bar, ParamsGiven...>();
@@ -132,7 +133,7 @@ template <class Fn, class State, class Bar, class... ParamsGiven>
 
 /// An adjoint called as f(x[, p, dp][, i]), or for a leaf as f(x[, p, dp], first, last): the library stores bar.
 template <adjoint_form Form, class Fn, class Input, class... ParamsGiven>
-[[nodiscard]] consteval adjoint_shape adjoint_without_bar() {
+consteval adjoint_shape adjoint_without_bar() {
   constexpr auto read = []<class... Index>(arguments<Index...>) -> adjoint_shape {
     using state = std::remove_reference_t<Input>;
     constexpr auto found = fault_of_call<Fn>(call_with<may_change<state>>{} + given_params(arguments<ParamsGiven...>{}) +
@@ -166,7 +167,7 @@ using reverse_of = std::remove_reference_t<decltype((std::declval<Fn&>().reverse
 
 /// `Given...`: p as record takes it, or nothing; `P...`: p and dp as reverse takes them, or nothing.
 template <class Record, class Reverse, class State, class Bar, class... Given, class... ParamsGiven, class... Index>
-[[nodiscard]] consteval adjoint_shape reverse_after(arguments<Given...>, arguments<ParamsGiven...>,
+consteval adjoint_shape reverse_after(arguments<Given...>, arguments<ParamsGiven...>,
                                                     arguments<Index...>) {
   using Result = call_result<Record, State&, Given..., Index...>;
   using tape = std::remove_cvref_t<Result>;
@@ -182,7 +183,7 @@ template <class Record, class Reverse, class State, class Bar, class... Given, c
   if constexpr (found != fault::none) return no_adjoint(found);
   else if constexpr (std::is_void_v<Result> || !moves_on) return no_adjoint(fault::tape);
   else if constexpr (!standalone<tape>) return no_adjoint(fault::refers);
-  else if constexpr (std::is_same_v<Bar, library_bar>)
+  else if constexpr (barless<Bar>)
     return with(adjoint_without_bar<adjoint_form::recorded, Reverse, tape&, ParamsGiven...>());
   else if constexpr (reads_index<Reverse, arguments<tape&, Bar&>, ParamsGiven...>)
     return with(adjoint_read<adjoint_form::recorded, Reverse, Bar, arguments<tape&>, arguments<ParamsGiven...>,
@@ -192,7 +193,7 @@ template <class Record, class Reverse, class State, class Bar, class... Given, c
   else return no_adjoint(fault::tape);
 }
 template <class Record, class Reverse, class State, class Bar>
-[[nodiscard]] consteval adjoint_shape recorded_adjoint() {
+consteval adjoint_shape recorded_adjoint() {
   constexpr arguments<> none;
   if constexpr (calls_with_index<Record, State&>)
     return reverse_after<Record, Reverse, State, Bar>(none, none, arguments<step_index>{});
@@ -218,14 +219,14 @@ template <class Tape> struct reverse_bound<Tape, library_bar> { void operator()(
 
 /// Whether f can be read as tape = f(x, p[, i]).
 template <class Fn, class State, class ParamsGiven>
-[[nodiscard]] consteval bool record_takes() {
+consteval bool record_takes() {
   if constexpr (binds_record<Fn, State, ParamsGiven>) return Fn::template record_with<State, ParamsGiven>();
   else return reads_one_with<Fn, State, ParamsGiven, step_index> || reads_one_with<Fn, State, ParamsGiven>;
 }
 /// Whether f can be read as f(tape, bar, p, dp[, i]).
 template <class Fn, class Tape, class Bar, class ParamsGiven, class Sum>
-[[nodiscard]] consteval bool reverse_takes() {
-  using before = std::conditional_t<std::is_same_v<Bar, library_bar>, arguments<Tape&>, arguments<Tape&, Bar&>>;
+consteval bool reverse_takes() {
+  using before = std::conditional_t<barless<Bar>, arguments<Tape&>, arguments<Tape&, Bar&>>;
   using reads = reads_before<Fn, before, ParamsGiven const&, Sum&>;
   if constexpr (binds_reverse<Fn, Tape, Bar, ParamsGiven, Sum>)
     return Fn::template reverse_with<Tape, Bar, ParamsGiven, Sum>();
@@ -234,7 +235,7 @@ template <class Fn, class Tape, class Bar, class ParamsGiven, class Sum>
 /// The form of a recorder whose record is called as record(x, given..., index...).
 template <class Record, class Reverse, class State, class Bar, class ParamsGiven, class Sum, class... Given,
           class... Index>
-[[nodiscard]] consteval adjoint_shape reversed_with(arguments<Given...> given, arguments<Index...> index) {
+consteval adjoint_shape reversed_with(arguments<Given...> given, arguments<Index...> index) {
   using tape = std::remove_cvref_t<call_result<Record, State&, Given..., Index...>>;
   if constexpr (!binds_reverse<Reverse, tape, Bar, ParamsGiven, Sum>)
     return reverse_after<Record, Reverse, State, Bar>(given, arguments<ParamsGiven const&, Sum&>{}, index);
@@ -243,7 +244,7 @@ template <class Record, class Reverse, class State, class Bar, class ParamsGiven
     return reverse_after<Record, reverse_bound<tape, Bar>, State, Bar>(given, arguments<>{}, index);
 }
 template <class Record, class Reverse, class State, class Bar, class ParamsGiven, class Sum>
-[[nodiscard]] consteval adjoint_shape recorded_adjoint_with() {
+consteval adjoint_shape recorded_adjoint_with() {
   constexpr arguments<ParamsGiven const&> p;
   constexpr arguments<step_index> index;
   constexpr arguments<> none;
@@ -260,14 +261,14 @@ template <class Record, class Reverse, class State, class Bar, class ParamsGiven
 /// do so unless they have a member `moves_object` that denies it.
 /// `P...`: p and dp, if the adjoint takes them.
 template <class Fn, class State, class Bar, class... ParamsGiven>
-[[nodiscard]] consteval bool moves_object() {
+consteval bool moves_object() {
   if constexpr (!saved_state<State>) return false;
   else if constexpr (reference_to_adjoint<Fn>) return moves_object<typename Fn::type, State, Bar, ParamsGiven...>();
   else if constexpr (requires { untagged<Fn>::type::moves_object; }) return untagged<Fn>::type::moves_object;
   else {
     using called = typename untagged<Fn>::type;
     if constexpr (!one_signature<called>) return true;
-    else if constexpr (std::is_same_v<Bar, library_bar>)
+    else if constexpr (barless<Bar>)
       return !calls<called, State const&, ParamsGiven...> && !calls<called, State const&, ParamsGiven..., step_index> &&
              !calls<called, State const&, ParamsGiven..., step_index, step_index>;
     else
@@ -277,53 +278,44 @@ template <class Fn, class State, class Bar, class... ParamsGiven>
   }
 }
 
+/// The form of an adjoint that is not made of others. `P...`: p and dp, if it takes them.
+template <class Fn, class State, class Bar, class... ParamsGiven>
+consteval adjoint_shape shape_of_own() {
+  using before = arguments<lent_state<State>, Bar&>;
+  if constexpr (named_as<Fn, adjoint_form>) {
+    using called = typename untagged<Fn>::type;
+    if constexpr (barless<Bar>) {
+      constexpr auto read = adjoint_without_bar<adjoint_form::one_step, called, lent_state<State>, ParamsGiven...>();
+      return read.form == form_said<Fn> || read.form == adjoint_form::none ? read : no_adjoint(fault::shape);
+    } else if constexpr (form_said<Fn> == adjoint_form::leaf) return leaf_adjoint<called, State, Bar, ParamsGiven...>();
+    else return next_adjoint<called, State, Bar, ParamsGiven...>();
+  } else if constexpr (!named_as<Fn, unnamed_form>) return {};
+  else if constexpr (recorder<Fn>) {
+    if constexpr (sizeof...(ParamsGiven) == 0) return recorded_adjoint<record_of<Fn>, reverse_of<Fn>, State, Bar>();
+    else return recorded_adjoint_with<record_of<Fn>, reverse_of<Fn>, State, Bar, std::remove_cvref_t<ParamsGiven>...>();
+  } else if constexpr (barless<Bar>)
+    return adjoint_without_bar<adjoint_form::one_step, Fn, lent_state<State>, ParamsGiven...>();
+  else if constexpr (reads_index<Fn, before, ParamsGiven...> ||
+                     reads_before<Fn, before, ParamsGiven...>::template before<>)
+    return one_step_adjoint<Fn, State, Bar, ParamsGiven...>();
+  else return four_argument_adjoint<Fn, State, Bar, ParamsGiven...>();
+}
 /// The form of `Fn` as an adjoint on states `State` and adjoints `Bar`; `none` if something is wrong.
 template <class Fn, class State, class Bar>
-[[nodiscard]] consteval adjoint_shape shape_of_adjoint() {
+consteval adjoint_shape shape_of_adjoint() {
   if constexpr (bound_as<Fn, adjoint_shape>) return std::is_same_v<typename Fn::bar_type, Bar> ? Fn::bound_shape : adjoint_shape{};
   else if constexpr (reference_to_adjoint<Fn>) return shape_of_adjoint<typename Fn::type, State, Bar>();
-  else if constexpr (named_as<Fn, adjoint_form>) {
-    using called = typename untagged<Fn>::type;
-    if constexpr (std::is_same_v<Bar, library_bar>) {
-      constexpr auto read = adjoint_without_bar<adjoint_form::one_step, called, lent_state<State>>();
-      return read.form == form_said<Fn> || read.form == adjoint_form::none ? read : no_adjoint(fault::shape);
-    } else if constexpr (form_said<Fn> == adjoint_form::leaf) return leaf_adjoint<called, State, Bar>();
-    else return next_adjoint<called, State, Bar>();
-  } else if constexpr (!named_as<Fn, unnamed_form>) return {};
-  else if constexpr (recorder<Fn>) return recorded_adjoint<record_of<Fn>, reverse_of<Fn>, State, Bar>();
-  else if constexpr (std::is_same_v<Bar, library_bar>)
-    return adjoint_without_bar<adjoint_form::one_step, Fn, lent_state<State>>();
-  else if constexpr (calls_with_index<Fn, lent_state<State>, Bar&> || calls<Fn, lent_state<State>, Bar&>)
-    return one_step_adjoint<Fn, State, Bar>();
-  else return four_argument_adjoint<Fn, State, Bar>();
+  else return shape_of_own<Fn, State, Bar>();
 }
 /// The same for an adjoint that takes the parameters of the loop, p, and the sum of their gradient, dp, before its
 /// index.
 template <class Fn, class State, class Bar, class ParamsGiven, class Sum>
-[[nodiscard]] consteval adjoint_shape shape_of_adjoint_with() {
-  using before = arguments<lent_state<State>, Bar&>;
-  using reads = reads_before<Fn, before, ParamsGiven const&, Sum&>;
+consteval adjoint_shape shape_of_adjoint_with() {
   if constexpr (reference_to_adjoint<Fn>)
     return shape_of_adjoint_with<typename Fn::type, State, Bar, ParamsGiven, Sum>();
   else if constexpr (binds_adjoint<Fn, State, Bar, ParamsGiven, Sum>)
     return Fn::template adjoint_with<State, Bar, ParamsGiven, Sum>();
-  else if constexpr (named_as<Fn, adjoint_form>) {
-    using called = typename untagged<Fn>::type;
-    if constexpr (std::is_same_v<Bar, library_bar>) {
-      constexpr auto read =
-          adjoint_without_bar<adjoint_form::one_step, called, lent_state<State>, ParamsGiven const&, Sum&>();
-      return read.form == form_said<Fn> || read.form == adjoint_form::none ? read : no_adjoint(fault::shape);
-    } else if constexpr (form_said<Fn> == adjoint_form::leaf)
-      return leaf_adjoint<called, State, Bar, ParamsGiven const&, Sum&>();
-    else return next_adjoint<called, State, Bar, ParamsGiven const&, Sum&>();
-  } else if constexpr (!named_as<Fn, unnamed_form>) return {};
-  else if constexpr (recorder<Fn>)
-    return recorded_adjoint_with<record_of<Fn>, reverse_of<Fn>, State, Bar, ParamsGiven, Sum>();
-  else if constexpr (std::is_same_v<Bar, library_bar>)
-    return adjoint_without_bar<adjoint_form::one_step, Fn, lent_state<State>, ParamsGiven const&, Sum&>();
-  else if constexpr (reads_index<Fn, before, ParamsGiven const&, Sum&> || reads::template before<>)
-    return one_step_adjoint<Fn, State, Bar, ParamsGiven const&, Sum&>();
-  else return four_argument_adjoint<Fn, State, Bar, ParamsGiven const&, Sum&>();
+  else return shape_of_own<Fn, State, Bar, ParamsGiven const&, Sum&>();
 }
 
 }  // namespace cairn::detail

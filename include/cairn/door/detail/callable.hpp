@@ -52,7 +52,7 @@ enum class contest : std::uint8_t { rival, tie, function };
 /// function object that deletes all calls it does not accept, such as std::bind_front of g++ 14, also deletes a call
 /// without arguments; this counts as a win of the rival.
 template <class Result, class... Args>
-[[nodiscard]] consteval contest winner() {
+consteval contest winner() {
   using enum contest;
   if constexpr (!calls<Result, Args...>) return calls<const_rival<Result>> ? tie : rival;
   else if constexpr (std::is_same_v<call_result<Result, Args...>, rival_won>) return rival;
@@ -83,7 +83,7 @@ inline constexpr bool only_reads<Fn, Result, T, arguments<Before...>, After...> 
 /// `f(First const&, Rest...)` fits the parameters. If a generic f takes its first parameter by value, its body is
 /// compiled.
 template <class Fn, class First, class... Rest>
-[[nodiscard]] consteval bool fits() {
+consteval bool fits() {
   if constexpr (!generic<std::remove_cv_t<Fn>>) return calls<Fn, First const&, Rest...>;
   else if constexpr (winner<rival<std::remove_cv_t<Fn>, First const volatile&, Rest&&...>, First const&, Rest...>() !=
                      contest::rival)

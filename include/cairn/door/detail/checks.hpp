@@ -50,7 +50,7 @@ concept function_like = std::is_function_v<std::remove_pointer_t<T>> ||(std::is_
 
 /// Step and initial state are swapped.
 template <class Step, class State>
-[[nodiscard]] consteval bool swapped() {
+consteval bool swapped() {
   constexpr bool fits = [] {  // asked first: a step that fits is not swapped
     if constexpr (state<State>) return shape_of_step<Step, State>().wrong != fault::shape;
     else return false;
@@ -97,7 +97,7 @@ concept adjoint_wants_to_change =
 
 /// Whether the object takes its snapshot, a number, as a narrower one.
 template <class State>
-[[nodiscard]] consteval bool cuts_snapshot() {
+consteval bool cuts_snapshot() {
   using snapshot = typename snapshot_of<State>::type;
   if constexpr (!std::is_arithmetic_v<snapshot>) return false;
   else if constexpr (!traited_save<State>)
@@ -127,7 +127,9 @@ struct shapes_with<wrt<Params, DP>> {
 /// \tparam State  the state   \tparam Plan  the argument for it; both without const and reference   \tparam MayStop  the
 /// step may return bool   \tparam Wrt  a `wrt`, if the step takes parameters
 template <class Step, class State, class Plan, bool MayStop = false, class Wrt = no_wrt>
-[[nodiscard]] consteval bool check_forward() {
+consteval bool check_forward() {
+  if constexpr (requires { typename Step::asked_first; } && !is_wrt<Wrt>)  // so that its sentence comes early
+    if (!Step::asked_first::template check<State, no_params>()) return false;
   if constexpr (swapped_with<std::remove_cv_t<Step>, State, Wrt>) {
     constexpr bool turned = swapped_with<std::remove_cv_t<Step>, State, Wrt>;
     static_assert(
@@ -201,27 +203,20 @@ template <class Step, class State, class Plan, bool MayStop = false, class Wrt =
         "cairn: the plan must be a whole number of steps, or a schedule with steps(), slots(), leaf() and walk()");
     return false;
   } else {
-    constexpr auto shape = shapes_with<Wrt>::template step<Step, State>();
-    constexpr bool with_p = is_wrt<Wrt>,
-                   placed = !with_p || (shape.wrong != fault::params && shape.wrong != fault::shape &&
-                                        shape.wrong != fault::floating);
-    constexpr bool whole = shape.wrong == fault::shape && has_step<Step>,
-                   two = shape.wrong == fault::shape && has_both_ways<Step>;
-    constexpr bool stops = shape.stops && !MayStop,
-                   moves = shape.form != step_form::none && !copied_state<State> && shape.form != step_form::in_place;
-    constexpr bool part = shape.wrong == fault::part,
-                   without = !with_p && shape.wrong == fault::shape && needs_params<std::remove_cv_t<Step>>;
-    constexpr bool forgotten = !with_p && shape.wrong == fault::shape && !whole && !two && takes_more<Step, State>;
-    constexpr bool fits = (shape.wrong != fault::shape && shape.wrong != fault::tape) || whole || two || !placed ||
-                          without || forgotten,
-                   result = shape.wrong == fault::result, unchanged = shape.wrong == fault::unchanged;
-    constexpr bool both = shape.wrong == fault::both, floating = shape.wrong == fault::floating && placed,
-                   two_readings = shape.wrong == fault::two_readings, narrow = shape.wrong == fault::narrow,
-                   short_index = shape.wrong == fault::short_index, preset = shape.wrong == fault::preset;
+    constexpr auto read = shapes_with<Wrt>::template step<Step, State>();
+    using enum fault;
+    constexpr bool with_p = is_wrt<Wrt>, unread = read.is(shape),
+                   placed = !with_p || !(unread || read.is(params) || read.is(fault::floating));
+    constexpr bool whole = unread && has_step<Step>, two = unread && has_both_ways<Step>;
+    constexpr bool stops = read.stops && !MayStop,
+                   moves = read.form != step_form::none && !copied_state<State> && read.form != step_form::in_place;
+    constexpr bool without = !with_p && unread && needs_params<std::remove_cv_t<Step>>;
+    constexpr bool forgotten = !with_p && unread && !whole && !two && takes_more<Step, State>;
+    constexpr bool fits = !(unread || read.is(tape)) || whole || two || !placed || without || forgotten;
     static_assert(placed || whole || two,
                   "cairn: with parameters the step is `step(x, p, i)`, `x1 = step(x, p, i)` or `step(x, x1, p, i)`: p "
-                  "comes before i, which may be left out; a generic step takes p by reference, `auto const& p`");
-    static_assert(!part,
+                  "comes before i, which may be left out, by value or as `P const& p`; a generic step takes it as `auto const& p`");
+    static_assert(!read.is(part),
                   "cairn: with parameters cairn::adaptive needs `record = first(x, p, i)` and `again(x, p, i, "
                   "record)`, and a jump or its condition takes x, or x and p, and then i: p comes before i, which may "
                   "be left out; a generic function takes p by reference");
@@ -238,36 +233,36 @@ template <class Step, class State, class Plan, bool MayStop = false, class Wrt =
     static_assert(fits,
                   "cairn: the step must be `step(x, i)` in place, `x1 = step(x, i)` or `step(x, x1, i)`, with x const& "
                   "in the last two; i may be left out");
-    static_assert(!result,
+    static_assert(!read.is(result),
                   "cairn: the step must return nothing, or the state itself (by value, and not an expression or "
                   "another type that converts to it; a lambda says so by `-> State`)");
-    static_assert(!unchanged,
+    static_assert(!read.is(unchanged),
                   "cairn: a step that returns nothing must take the state that it changes by non-const reference");
-    static_assert(!both,
+    static_assert(!read.is(both),
                   "cairn: a step that returns the next state must take x by value or by const reference; one that "
                   "changes x must return nothing (an error code is ignored; throw instead)");
-    static_assert(!narrow,
+    static_assert(!read.is(narrow),
                   "cairn: the step takes its state as a number of a narrower type, which would truncate it; take the "
                   "state's own type");
     static_assert(
-        !floating,
+        !(read.is(fault::floating) && placed),
         "cairn: the step would get its index as a floating-point number; take `cairn::step_index i`, or leave it out. A "
         "parameter p needs cairn::wrt{p, dp}, or in differentiate its place after x0");
-    static_assert(!short_index,
+    static_assert(!read.is(short_index),
                   "cairn: the step would get its index as a bool, a character or a short number; take "
                   "`cairn::step_index i`, or leave it out");
-    static_assert(!preset,
+    static_assert(!read.is(preset),
                   "cairn: a default argument of this step would get the index; leave the default out, or wrap the step "
                   "in a lambda without that argument");
     static_assert(
-        !two_readings,
+        !read.is(two_readings),
         "cairn: this step can be read as (x, i) and as (x, x1); take the index as `auto i`, or wrap the step in "
         "cairn::in_place(...), by_value(...) or out_of_place(...)");
     static_assert(!stops,
                   "cairn: this step returns bool, to end the loop early; run it with cairn::checkpointed_while, or let "
                   "it return nothing");
     static_assert(!moves, "cairn: a state that cannot be copied needs a step in place, `step(x, i)`");
-    return shape.wrong == fault::none && !stops && !moves;
+    return read.is(none) && !stops && !moves;
   }
 }
 
@@ -276,7 +271,7 @@ template <class Params, class DP> struct params_in_wrt<wrt<Params, DP>> { using 
 
 /// Checks the initial state. `X0` is its type as passed, with its reference.
 template <class X0>
-[[nodiscard]] consteval bool check_initial() {
+consteval bool check_initial() {
   constexpr bool good = copied_state<std::remove_cvref_t<X0>> ||
                         (std::is_lvalue_reference_v<X0> && !std::is_const_v<std::remove_reference_t<X0>>);
   static_assert(good,

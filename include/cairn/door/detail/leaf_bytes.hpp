@@ -25,10 +25,10 @@ template <class Fn>
 concept tells_leaf = requires(Fn& f) {
   { f.leaf_bytes(step_index{1}) } -> std::convertible_to<wide>;
 };
-/// The adjoint of a tool, which finds that out at a state: `leaf_bytes(x, steps)`.
+/// The adjoint of a tool, which finds that out at a state: `leaf_bytes(x, leaf, steps)`.
 template <class Fn, class State>
 concept weighs_leaf = requires(Fn& f, State& x) {
-  { f.leaf_bytes(x, step_index{1}) } -> std::convertible_to<wide>;
+  { f.leaf_bytes(x, step_index{1}, step_index{1}) } -> std::convertible_to<wide>;
 };
 template <class Adjoint>
 using written_function = std::remove_reference_t<decltype(function_in(std::declval<Adjoint&>()))>;
@@ -38,17 +38,18 @@ template <class Adjoint, class State>
 concept says_leaf_bytes = tells_leaf_bytes<Adjoint> || weighs_leaf_bytes<Adjoint, State>;
 
 /// What a leaf holds, 0 if nobody says.   \param x  a state of the loop; an object is left as it is
+/// \param steps  of the loop: wherever in it a leaf is; 0 for one of its first steps
 template <class Adjoint, class State>
-[[nodiscard]] wide leaf_bytes_of([[maybe_unused]] Adjoint& adjoint, [[maybe_unused]] State& x,
-                                 [[maybe_unused]] step_index steps) {
+[[nodiscard]] wide leaf_bytes_of(Adjoint& adjoint, State& x,
+                                 step_index leaf, step_index steps) {
   using written = written_function<Adjoint>;
-  if constexpr (weighs_leaf<written, State>) return wide(function_in(adjoint).leaf_bytes(x, steps));
-  else if constexpr (tells_leaf<written>) return wide(function_in(adjoint).leaf_bytes(steps));
+  if constexpr (weighs_leaf<written, State>) return wide(function_in(adjoint).leaf_bytes(x, leaf, steps));
+  else if constexpr (tells_leaf<written>) return wide(function_in(adjoint).leaf_bytes(leaf));
   else return 0;
 }
 
 template <class Adjoint, class State>
-[[nodiscard]] consteval leaf_weighing weighing_of() {
+consteval leaf_weighing weighing_of() {
   using written = written_function<Adjoint>;
   if constexpr (requires { requires bool(written::leaf_stays); }) return {true, true};
   else return {weighs_leaf<written, State>, false};
@@ -61,7 +62,7 @@ concept says_leaf_held = requires(Adjoint& adjoint) { wide(function_in(adjoint).
 /// What a leaf holds, as far as nothing has to run for it. Where nobody says, a leaf of more than one step holds nobody
 /// knows what: `unknown_bytes`.
 template <class Adjoint>
-[[nodiscard]] wide leaf_known([[maybe_unused]] Adjoint& adjoint, [[maybe_unused]] step_index steps) {
+[[nodiscard]] wide leaf_known(Adjoint& adjoint, step_index steps) {
   if constexpr (requires { wide(function_in(adjoint).leaf_known(steps)); })
     return function_in(adjoint).leaf_known(steps);
   else if constexpr (tells_leaf_bytes<Adjoint>) return wide(function_in(adjoint).leaf_bytes(steps));
@@ -70,7 +71,7 @@ template <class Adjoint>
 
 /// What a step that records its choices keeps of so many steps; 0 for others.
 template <class Step>
-[[nodiscard]] wide choice_bytes_of([[maybe_unused]] Step& step, [[maybe_unused]] step_index steps) {
+[[nodiscard]] wide choice_bytes_of(Step& step, step_index steps) {
   if constexpr (requires { wide(function_in(step).choice_bytes(steps)); }) return function_in(step).choice_bytes(steps);
   else return 0;
 }
@@ -83,8 +84,8 @@ struct term_needs {
 };
 /// \param heap  bytes of one state, or snapshot, outside it
 template <class Adjoint>
-[[nodiscard]] term_needs needs_of_terms([[maybe_unused]] Adjoint& adjoint, [[maybe_unused]] wide heap,
-                                        [[maybe_unused]] step_index steps, [[maybe_unused]] step_index leaf) {
+[[nodiscard]] term_needs needs_of_terms(Adjoint& adjoint, wide heap,
+                                        step_index steps, step_index leaf) {
   if constexpr (requires { function_in(adjoint).of_terms(heap, steps, leaf); })
     return function_in(adjoint).of_terms(heap, steps, leaf);
   else if constexpr (requires { adjoint.reverse.of_terms(heap, steps, leaf); })

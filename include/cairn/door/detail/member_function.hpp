@@ -11,40 +11,8 @@
 
 namespace cairn::detail {
 
-/// Members by their names: the pointer to one function, static or not, and a call by name, which may leave out default
+/// A member by its name: the pointer to one function, static or not, and a call by name, which may leave out default
 /// arguments.
-struct member_step {
-  template <class T>
-  static consteval auto pointer() -> decltype(&T::step) { return &T::step; }
-  template <class T, class... Args>
-  static auto call(T& of, Args&&... args) -> decltype(of.step(std::forward<Args>(args)...)) {
-    return of.step(std::forward<Args>(args)...);
-  }
-};
-struct member_adjoint {
-  template <class T>
-  static consteval auto pointer() -> decltype(&T::adjoint) { return &T::adjoint; }
-  template <class T, class... Args>
-  static auto call(T& of, Args&&... args) -> decltype(of.adjoint(std::forward<Args>(args)...)) {
-    return of.adjoint(std::forward<Args>(args)...);
-  }
-};
-struct member_value {
-  template <class T>
-  static consteval auto pointer() -> decltype(&T::value) { return &T::value; }
-  template <class T, class... Args>
-  static auto call(T& of, Args&&... args) -> decltype(of.value(std::forward<Args>(args)...)) {
-    return of.value(std::forward<Args>(args)...);
-  }
-};
-struct member_add_gradient {
-  template <class T>
-  static consteval auto pointer() -> decltype(&T::add_gradient) { return &T::add_gradient; }
-  template <class T, class... Args>
-  static auto call(T& of, Args&&... args) -> decltype(of.add_gradient(std::forward<Args>(args)...)) {
-    return of.add_gradient(std::forward<Args>(args)...);
-  }
-};
 struct member_restore {
   template <class T>
   static consteval auto pointer() -> decltype(&T::restore) { return &T::restore; }
@@ -84,7 +52,7 @@ struct member_function<Name, T, arguments<Args...>> : member_of<T> {
   }
 };
 template <class Name, class T>
-[[nodiscard]] consteval auto parameters_of_member() {
+consteval auto parameters_of_member() {
   using in = std::remove_const_t<T>;
   if constexpr (requires { Name::template pointer<in>(); })
     return parameters_of<std::remove_pointer_t<decltype(Name::template pointer<in>())>>();

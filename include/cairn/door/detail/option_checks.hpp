@@ -10,7 +10,7 @@ namespace cairn::detail {
 /// \tparam Asked  says whether the verb was given options anywhere (`given`), whether it was given a `workspace`, and
 /// whether the workspace has options (`in_workspace`)
 template <class State, class Asked>
-[[nodiscard]] consteval bool check_sweep_options() {
+consteval bool check_sweep_options() {
   constexpr bool once = Asked::asked <= 1, object = !once || !Asked::ends_object || saved_state<State>;
   constexpr bool fits = !Asked::given || Asked::in_workspace || !Asked::workspace;
   constexpr bool told = !fits || !(Asked::given || Asked::in_workspace) || hashable<stored_as<State>>;

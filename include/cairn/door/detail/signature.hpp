@@ -24,7 +24,7 @@ template <class Fn, class Class> struct function_within<Fn Class::*> { using typ
 /// `std::type_identity<arguments<A...>>` for a member function, a member that is a function object, a function object
 /// or a function; void if it is overloaded or a template.
 template <class Fn>
-[[nodiscard]] consteval auto parameters_of() {
+consteval auto parameters_of() {
   if constexpr (std::is_member_pointer_v<Fn>) return parameters_of<typename function_within<Fn>::type>();
   else if constexpr (std::is_function_v<Fn>) return std::type_identity<typename list_of_function<Fn>::type>{};
   else if constexpr (std::is_pointer_v<Fn>) return parameters_of<std::remove_pointer_t<Fn>>();
@@ -93,7 +93,7 @@ template <class Fn, class Rival> struct beside : Fn, Rival {
 };
 /// What follows `Place` is given as const, and so is what comes before it, if this is asked for.
 template <class Fn, std::size_t Place, bool Const, class... Args, std::size_t... Number, std::size_t... Between>
-[[nodiscard]] consteval bool ties(arguments<Args...>, std::index_sequence<Number...>,
+consteval bool ties(arguments<Args...>, std::index_sequence<Number...>,
                                   std::index_sequence<Between...>) {
   using given = arguments<std::conditional_t<
       Number == Place, other_of<int>,
@@ -104,7 +104,7 @@ template <class Fn, std::size_t Place, bool Const, class... Args, std::size_t...
 /// Whether a generic mutable f takes by value whatever comes as argument `Place`. Its body is not compiled, unless it
 /// takes `auto&&` there.
 template <class Fn, std::size_t Place, class... Args>
-[[nodiscard]] consteval bool mutable_takes_auto() {
+consteval bool mutable_takes_auto() {
   if constexpr (!generic<Fn>) return false;
   else {
     constexpr auto numbers = std::index_sequence_for<Args...>{};

@@ -59,13 +59,14 @@ template <class Fn>
 /// does, or check whether the loop is long enough, as `with_jumps` does.
 struct loop_begins {
   step_index steps = -1;  ///< length of the loop; -1 if it is not known yet
+  step_index leaf = 1;    ///< most steps that one adjoint call of its plan reverses
 };
 /// Asks a step that repeats what it recorded to choose anew.
 struct chosen_anew {};
 template <class Step>
 concept begins_loops = requires(Step& step) { step.begin(loop_begins{}); };
 template <class Step>
-constexpr void begin_loop([[maybe_unused]] Step& step, [[maybe_unused]] loop_begins loop = {}) {
+constexpr void begin_loop(Step& step, loop_begins loop = {}) {
   if constexpr (!std::is_same_v<typename untagged<Step>::type, Step>) begin_loop(step.call, loop);
   else if constexpr (reference_to<Step>) begin_loop(step.get(), loop);
   else if constexpr (begins_loops<Step>) step.begin(loop);
@@ -78,27 +79,20 @@ struct step_shape {
   bool indexed = true;
   bool stops = false;  ///< in place, returns bool; only for `checkpointed_while`
   fault wrong = fault::shape;
+  [[nodiscard]] constexpr bool is(fault what) const noexcept { return wrong == what; }
 };
 /// A function of the library whose form is known.
 template <class Fn, class Shape>
 concept bound_as = std::is_same_v<std::remove_const_t<decltype(Fn::bound_shape)>, Shape>;
-[[nodiscard]] consteval step_shape no_step(fault wrong) { return {step_form::none, true, false, wrong}; }
+consteval step_shape no_step(fault wrong) { return {step_form::none, true, false, wrong}; }
 
 /// Callable with a temporary index and with a const one.
 template <class Fn, class... Before>
 concept calls_with_index = calls<Fn, Before..., step_index> && calls<Fn, Before..., step_index const&>;
 
-/// Whether f would cut one of the parameters `P...` to a narrower number, where `Before...` come before them.
-template <class Fn, class... Before, class... After>
-[[nodiscard]] consteval bool cuts_params(arguments<Before...>, arguments<>, arguments<After...>) { return false; }
-template <class Fn, class... Before, class Params, class... Rest, class... After>
-[[nodiscard]] consteval bool cuts_params(arguments<Before...>, arguments<Params, Rest...>, arguments<After...> after) {
-  return narrows<Fn, std::remove_cvref_t<Params>, arguments<Before...>, Rest..., After...> ||
-         cuts_params<Fn>(arguments<Before..., Params>{}, arguments<Rest...>{}, after);
-}
 /// A step called as f(x, p..., i...).
 template <class Fn, class State, class... Params, class... Index>
-[[nodiscard]] consteval step_shape step_on_one(arguments<Params...>, arguments<Index...>) {
+consteval step_shape step_on_one(arguments<Params...>, arguments<Index...>) {
   constexpr bool indexed = sizeof...(Index) > 0;
   using Result = call_result<Fn, State&, Params..., Index...>;
   constexpr bool reads = only_reads<Fn, Result, State, arguments<>, Params..., Index...>;
@@ -115,7 +109,7 @@ template <class Fn, class State, class... Params, class... Index>
 }
 /// A step called as f(x, x1, p..., i...).
 template <class Fn, class State, class... Params, class... Index>
-[[nodiscard]] consteval step_shape step_on_two(arguments<Params...>, arguments<Index...>) {
+consteval step_shape step_on_two(arguments<Params...>, arguments<Index...>) {
   constexpr bool indexed = sizeof...(Index) > 0;
   if constexpr (!calls<Fn, State const&, State&, Params..., Index...>) return no_step(fault::shape);
   else if constexpr (constexpr auto found =
@@ -152,7 +146,7 @@ inline constexpr bool reads_two_with = [] {
 struct stranger {};
 /// A forwarding function object that accepts only arguments it can use, such as the result of std::bind_front.
 template <class Fn>
-[[nodiscard]] consteval bool selective() {
+consteval bool selective() {
   return winner<rival<Fn, stranger&, stranger const&>, stranger&, stranger>() == contest::rival;
 }
 
@@ -161,7 +155,7 @@ enum class second_parameter : std::uint8_t { plain, next_state, anything };
 /// x, auto&& y)` it may be anything. Both accept an index, and on a scalar state they would silently pass for (x, i).
 /// Selective function objects need no such distinction.
 template <class Fn, class State>
-[[nodiscard]] consteval second_parameter second_of() {
+consteval second_parameter second_of() {
   using enum second_parameter;
   if constexpr (!generic<Fn>) return plain;
   else {
@@ -180,23 +174,26 @@ template <class Fn, class State>
 
 /// The form that a tag declares, or the fault that prevents it.
 template <class Fn, class State, step_form Form, class... Params>
-[[nodiscard]] consteval step_shape step_said() {
+consteval step_shape step_said() {
   if constexpr (Form == step_form::out_of_place) {
     if constexpr (calls_with_index<Fn, State const&, State&, Params...>)
       return step_on_two<Fn, State>(arguments<Params...>{}, arguments<step_index>{});
     else return step_on_two<Fn, State>(arguments<Params...>{}, arguments<>{});
-  } else if constexpr (calls_with_index<Fn, State&, Params...>) {
-    constexpr auto read = step_on_one<Fn, State>(arguments<Params...>{}, arguments<step_index>{});
+  } else {
+    constexpr auto read = [] {
+      if constexpr (calls_with_index<Fn, State&, Params...>)
+        return step_on_one<Fn, State>(arguments<Params...>{}, arguments<step_index>{});
+      else if constexpr (calls<Fn, State&, Params...>)
+        return step_on_one<Fn, State>(arguments<Params...>{}, arguments<>{});
+      else return step_shape{};
+    }();
     return read.wrong == fault::none && read.form != Form ? no_step(fault::result) : read;
-  } else if constexpr (calls<Fn, State&, Params...>) {
-    constexpr auto read = step_on_one<Fn, State>(arguments<Params...>{}, arguments<>{});
-    return read.wrong == fault::none && read.form != Form ? no_step(fault::result) : read;
-  } else return {};
+  }
 }
 
 /// The form of `Fn` as a step on states `State`; `none` if something is wrong.
 template <class Fn, class State>
-[[nodiscard]] consteval step_shape shape_of_step() {
+consteval step_shape shape_of_step() {
   if constexpr (bound_as<Fn, step_shape>) return Fn::bound_shape;
   else if constexpr (reference_to<Fn>) return shape_of_step<typename Fn::type, State>();
   else if constexpr (named_as<Fn, step_form>) return step_said<typename untagged<Fn>::type, State, form_said<Fn>>();
@@ -224,7 +221,7 @@ concept needs_params = Fn::needs_params;
 
 /// The same for a step that takes the parameters of the loop, `p`, before its index.
 template <class Fn, class State, class Params>
-[[nodiscard]] consteval step_shape shape_of_step_with() {
+consteval step_shape shape_of_step_with() {
   constexpr arguments<Params const&> p;
   constexpr arguments<step_index> index;
   if constexpr (reference_to<Fn>) return shape_of_step_with<typename Fn::type, State, Params>();

@@ -5,7 +5,7 @@
 #include <type_traits>
 #include <utility>
 #include <cairn/core/action.hpp>
-#include <cairn/door/detail/member_function.hpp>
+#include <cairn/door/detail/model_members.hpp>
 #include <cairn/door/forms.hpp>
 #include <cairn/door/wrt.hpp>
 
@@ -30,7 +30,7 @@ inline constexpr bool means_p<Fn, Params, arguments<Before...>, Index...> = [] {
 /// The ways to write a term of a state. `with_p_index`: f(x, p, i). Without parameters p may be left out.
 enum class term_form : std::uint8_t { none, with_p_index, with_index, with_p, alone };
 template <class Fn, class State, class Params>
-[[nodiscard]] consteval term_form form_of_term() {
+consteval term_form form_of_term() {
   using x = arguments<State const&>;
   if constexpr (means_p<Fn const, Params, x, step_index>) return term_form::with_p_index;
   else if constexpr (no_p<Params> && calls<Fn const, State const&, step_index> &&
@@ -53,7 +53,7 @@ template <class Fn, class State, class Params>
 concept has_term = form_of_term<Fn, State, Params>() != term_form::none;
 /// Whether the term is a number. A tool's expression is refused: it would refer to objects that no longer exist.
 template <class Fn, class State, class Params, class Scalar>
-[[nodiscard]] consteval bool is_term() {
+consteval bool is_term() {
   if constexpr (!has_term<Fn, State, Params>) return false;
   else {
     using term = std::remove_cvref_t<decltype(call_term(std::declval<Fn const&>(), std::declval<State const&>(),
@@ -64,7 +64,7 @@ template <class Fn, class State, class Params, class Scalar>
 
 /// The ways to write the derivative of a term: df(x, bar, p, dp, i), or with less. It adds to bar and dp.
 template <class DF, class State, class Bar, class Params, class DP>
-[[nodiscard]] consteval term_form form_of_derivative() {
+consteval term_form form_of_derivative() {
   using before = arguments<State const&, Bar&>;
   if constexpr (no_p<Params>) {
     if constexpr (calls<DF const, State const&, Bar&, step_index>) return term_form::with_index;
@@ -77,8 +77,8 @@ template <class DF, class State, class Bar, class Params, class DP>
   else return term_form::none;
 }
 template <class DF, class State, class Bar, class Params, class DP>
-decltype(auto) call_derivative(DF const& df, State const& x, Bar& bar, [[maybe_unused]] Params const& p,
-                               [[maybe_unused]] DP& dp, [[maybe_unused]] step_index i) {
+decltype(auto) call_derivative(DF const& df, State const& x, Bar& bar, Params const& p,
+                               DP& dp, step_index i) {
   constexpr auto form = form_of_derivative<DF, State, Bar, Params, DP>();
   if constexpr (form == term_form::with_p_index) return df(x, bar, p, dp, i);
   else if constexpr (form == term_form::with_index) return df(x, bar, i);
@@ -87,7 +87,7 @@ decltype(auto) call_derivative(DF const& df, State const& x, Bar& bar, [[maybe_u
 }
 /// It returns a value, which would be lost.
 template <class DF, class State, class Bar, class Params, class DP>
-[[nodiscard]] consteval bool derivative_returns() {
+consteval bool derivative_returns() {
   return !std::is_void_v<decltype(call_derivative(std::declval<DF const&>(), std::declval<State const&>(),
                                                   std::declval<Bar&>(), std::declval<Params const&>(),
                                                   std::declval<DP&>(), step_index{}))>;
@@ -98,8 +98,8 @@ template <class T> using value_of = member_as_function<member_value, T const>;
 template <class T> using gradient_of = member_as_function<member_add_gradient, T const>;
 
 /// The arguments of a term, or of its derivative if `Head` has bar.
-template <term_form Form, class Params, class DP, class Head>
-[[nodiscard]] consteval auto call_of_term(Head head) {
+template <term_form Form, class Params, class Head>
+consteval auto call_of_term(Head head) {
   if constexpr (Form == term_form::with_p_index) return head + given_params(Params{}) + counts_in(arguments<step_index>{});
   else if constexpr (Form == term_form::with_p) return head + given_params(Params{});
   else if constexpr (Form == term_form::with_index) return head + counts_in(arguments<step_index>{});
@@ -107,14 +107,14 @@ template <term_form Form, class Params, class DP, class Head>
 }
 /// What is wrong with a term and its derivative, each of which has a form.
 template <class Fn, class DF, class State, class Bar, class Params, class DP>
-[[nodiscard]] consteval fault fault_of_term() {
+consteval fault fault_of_term() {
   constexpr auto value = form_of_term<Fn, State, Params>();
   constexpr auto back = form_of_derivative<DF, State, Bar, Params, DP>();
   if constexpr (value == term_form::none || back == term_form::none) return fault::shape;
   else {
     using of_value = std::conditional_t<no_p<Params>, arguments<>, arguments<Params const&>>;
     using of_back = std::conditional_t<no_p<Params>, arguments<>, arguments<Params const&, DP&>>;
-    constexpr auto in_value = fault_of_call<Fn const>(call_of_term<value, of_value, DP>(call_with<reads<State>>{}));
+    constexpr auto in_value = fault_of_call<Fn const>(call_of_term<value, of_value>(call_with<reads<State>>{}));
     if constexpr (in_value != fault::none) return in_value;
     else if constexpr (std::is_same_v<std::remove_cvref_t<decltype(call_term(
                            std::declval<Fn const&>(), std::declval<State const&>(), std::declval<Params const&>(),
@@ -122,7 +122,7 @@ template <class Fn, class DF, class State, class Bar, class Params, class DP>
       return fault::both;
     else {
       constexpr auto in_back = fault_of_call<DF const>(
-          call_of_term<back, of_back, DP>(call_with<reads<State>, changes<Bar>>{}));
+          call_of_term<back, of_back>(call_with<reads<State>, changes<Bar>>{}));
       if constexpr (in_back != fault::none) return in_back;
       else return derivative_returns<DF, State, Bar, Params, DP>() ? fault::result : fault::none;
     }

@@ -97,7 +97,7 @@ struct argument_faults<Fn, call_with<Before...>, call_with<First, After...>> {
 };
 /// What is wrong with the arguments of f, which can be called with them.
 template <class Fn, class... Args>
-[[nodiscard]] consteval fault fault_of_call(call_with<Args...>) {
+consteval fault fault_of_call(call_with<Args...>) {
   return argument_faults<Fn, call_with<>, call_with<Args...>>::get();
 }
 /// Whether f can be called with them, and its result.
@@ -127,7 +127,7 @@ counts_in(arguments<Index...>) { return {}; }
 /// What is wrong with a question about a state, `f(x[, p][, i])`, that is answered by a bool: the condition of a jump, or
 /// what keeps a loop going.
 template <class Fn, class State, class... Params>
-[[nodiscard]] consteval fault fault_of_question() {
+consteval fault fault_of_question() {
   constexpr auto x = call_with<reads<State>>{} + call_with<reads_params<Params>...>{};
   constexpr fault found = [&] {
     if constexpr (calls<Fn, State const&, Params const&..., step_index const&>) return fault_of_call<Fn>(x + call_with<numbers_step>{});

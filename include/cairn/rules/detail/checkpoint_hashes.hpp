@@ -69,7 +69,7 @@ class checkpoint_hashes {
     return true;
   }
   /// The state that was last saved in a place: a slot, slots + a tape, or, after these, the initial state.
-  [[nodiscard]] noted_state& saved(slot_index place) noexcept { return saved_[std::size_t(place)]; }
+  [[nodiscard]] noted_state& saved(slot_index place) noexcept { return saved_[place]; }
 
   /// Stores what is known at the turn of a kept run.
   void remember() noexcept {

@@ -50,11 +50,4 @@ inline constexpr char const* advice_to_steps =
                 "leave the library's adjoint out of the snapshot: restore(snapshot) would put an old one back; an "
                 "adjoint that moves what is behind a handle takes the object by X&, not by X const&");
 }
-/// The loop inside step i of nested loops was run again for its adjoint and ended in another state.
-/// \throws nondeterminism_error
-[[noreturn]] inline void refuse_inner_loop(step_index i) {
-  refuse_replay("an inner loop that was run again does not end in the outer state after it", {i + 1, i, i}, {},
-                advice_to_steps);
-}
-
 }  // namespace cairn::detail

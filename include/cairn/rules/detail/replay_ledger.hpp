@@ -49,7 +49,7 @@ class replay_ledger {
     noted_.forget();
     farthest_ = agreed_ = 0;
     open_ = none_reversed;
-    end_ = {};
+    end_ = turn_ = {};
     compared_ = first_ = 0;
     brought_ = 0, due_ = 1;
     tried_initial_ = tried_ahead_ = false;
@@ -181,6 +181,8 @@ class replay_ledger {
     brought_ = 1, due_ = 2;
     return true;
   }
+  /// The first state that the turn has made, if it is to be made again; its hash is 0 if it is not.
+  [[nodiscard]] noted_state& turn() noexcept { return turn_; }
   /// The hash of state 1 if state 0 is still to be run on, at the turn of a loop of known length; else 0.
   [[nodiscard]] std::uint64_t initial_to_try() noexcept {
     bool const tries = on_own() && !tried_initial_ && setup_.steps != unknown;
@@ -285,7 +287,8 @@ class replay_ledger {
   step_index farthest_ = 0;  // the last state made so far
   step_index agreed_ = 0;    // the last state that was loaded or found equal
   step_index open_ = none_reversed;
-  noted_state end_;  // at the end of the steps that are reversed next
+  noted_state end_;   // at the end of the steps that are reversed next
+  noted_state turn_;  // see `turn`
   std::uint64_t compared_ = 0;
   std::uint64_t first_ = 0;               // hash of state 1, which state 0 leads to; 0 if unknown
   std::uint64_t brought_ = 0, due_ = 1;  // states that were brought back; the next one that is run on

@@ -73,9 +73,11 @@ struct sweep_needs {
 template <schedule Plan>
 [[nodiscard]] constexpr sweep_parts parts_with(Plan const& plan, slot_index slots, sweep_form form,
                                                sweep_sizes const& sizes, replay_check verify) {
+  bool saves = plan.steps() > plan.leaf();  // one leaf that is the whole loop need not: a walk of a few actions
+  if (!saves) each_action(plan, [&](action const& a) { saves |= a.kind == action_kind::save; });
   sweep_needs const needs{
       .slots = slots,
-      .peak_slots = plan.steps() > 1 ? slots : 0,
+      .peak_slots = saves ? slots : 0,
       .leaf = plan.leaf(),
       .initial_apart = form.snapshots ? initial_stands_apart(plan, form) : initial_stands_apart(plan),
       .table = table_bytes_of(plan),

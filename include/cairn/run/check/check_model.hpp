@@ -32,8 +32,8 @@ struct model_report {
     if (sets_at >= 0)
       return "the derivative of a term sets bar or dp at state " + std::to_string(sets_at) +
              "; it must add to what is there";
-    if (!state.passed()) return "the gradient by the initial state is wrong: " + state.text();
-    if (!params.passed()) return "the gradient by the parameters is wrong: " + params.text();
+    if (!state.passed()) return "the gradient with respect to the initial state is wrong: " + state.text();
+    if (!params.passed()) return "the gradient with respect to the parameters is wrong: " + params.text();
     return "the adjoint of the step and the gradient of the objective are right";
   }
 };
@@ -224,8 +224,8 @@ template <class ModelType, class X0>
 /// How two models differ, of which one may have its adjoint from a tool.
 struct model_comparison {
   double value = 0;   ///< relative difference of the values of the objective
-  double state = 0;   ///< largest difference of the gradients by x0, relative to the largest number of the first
-  double params = 0;  ///< the same of the gradients by p
+  double state = 0;   ///< largest difference of the gradients in x0, relative to the largest number of the first
+  double params = 0;  ///< the same in p
   /// All differences are at most `tolerance`.
   [[nodiscard]] bool passed(double tolerance = 1e-9) const noexcept {
     return value <= tolerance && state <= tolerance && params <= tolerance;

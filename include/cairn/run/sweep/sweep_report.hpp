@@ -8,6 +8,7 @@
 #include <utility>
 #include <cairn/core/action.hpp>
 #include <cairn/core/event.hpp>
+#include <cairn/core/numbers.hpp>
 #include <cairn/core/sweep_bytes.hpp>
 #include <cairn/core/wide.hpp>
 
@@ -28,7 +29,15 @@ struct sweep_report {
   /// predicted: tables, and a leaf that says what it holds. What nobody counts or says is `unknown_bytes`. Of chains
   /// and graphs states, tapes and adjoints are those at the peak.
   sweep_parts counted = {};
+  /// The most `float`s and `double`s of the adjoint that were subnormal at one of a few states: 0, and of n >= 64 states
+  /// those at n / 2, n / 4 and so on. Many processors are slow with them. Of loops whose bar is a value; 0 otherwise.
+  wide subnormals = 0;
+  char const* serial = nullptr;  ///< why a sweep with `parallel` ran on one thread, at last; null if it did not
 
+  /// What would help, if anything would; otherwise empty.
+  [[nodiscard]] constexpr char const* advice() const noexcept {
+    return subnormals == 0 ? "" : "the adjoint holds subnormal numbers, which are slow: give cairn::flush_subnormals{}";
+  }
   /// The table of the parts: calls f(name, predicted bytes, counted bytes) for each.
   template <class Fn>
   constexpr void each_part(Fn f) const {
@@ -49,12 +58,15 @@ class reporting {
   using Observer = std::remove_reference_t<Given>;
   static constexpr bool reports = true;
   template <class From>
-  reporting(From&& observer, sweep_report& into) : observer_{std::forward<From>(observer)}, report_{&into} {}
+  reporting(From&& observer, sweep_report& into) : observer_{std::forward<From>(observer)}, report_{&into} {
+    into.state_bytes = 0;
+  }
   void operator()(event const& e) {
     if (e.moment() == moment::after) {
       if (wide const held = e.bytes_held(); held > report_->state_bytes)
         report_->state_bytes = held, parts_ = e.parts_held();
       work_ += e.what();
+      if (e.what().kind == action_kind::reverse && count_ != nullptr) look(e.what());
     }
     if constexpr (!std::is_same_v<std::remove_cv_t<Observer>, no_observer>) observer_(e);
   }
@@ -62,6 +74,22 @@ class reporting {
     requires requires { { Observer::clock_now() } -> std::convertible_to<std::int64_t>; }
   {
     return Observer::clock_now();
+  }
+  /// A part of the sweep begins, whose adjoint is in `user.bar`.
+  template <class User>
+  void watches([[maybe_unused]] User const& user) {
+    if constexpr (requires { requires numbered<std::remove_cvref_t<decltype(*user.bar)>>; }) {
+      report_->subnormals = 0, look_at_ = -1, user_ = &user;
+      count_ = [](void const* from) {
+        wide found = 0;
+        visit_numbers(*static_cast<User const*>(from)->bar, [&]<class T>(T const* x, std::size_t count) {
+          if constexpr (constexpr T least = T(sizeof(T) < 8 ? 0x1p-126 : 0x1p-1022);
+                        std::is_same_v<T, float> || std::is_same_v<T, double>)
+            for (std::size_t k = 0; k < count; ++k) found += wide(x[k] != 0 && x[k] < least && x[k] > -least);
+        });
+        return found;
+      };
+    } else count_ = nullptr;
   }
   /// \param user  says what else has been held
   template <class... User>
@@ -81,8 +109,17 @@ class reporting {
   [[nodiscard]] wide runs() const noexcept { return work_.runs; }  ///< of steps or stages, as actions count them
 
  private:
+  [[gnu::noinline, gnu::cold]] void look(action const& a) {
+    if (look_at_ < 0) look_at_ = a.to < 64 ? 0 : a.to / 2;
+    if (a.from > look_at_) return;
+    look_at_ = look_at_ < 64 ? 0 : look_at_ / 2;
+    if (wide const found = count_(user_); found > report_->subnormals) report_->subnormals = found;
+  }
   [[no_unique_address]] Given observer_;
   sweep_report* report_;
+  void const* user_ = nullptr;
+  wide (*count_)(void const* user) = nullptr;
+  step_index look_at_ = -1;
   sweep_parts parts_{};  // at the moment of the most bytes
   sweep_work work_{};
 };
@@ -93,7 +130,7 @@ inline void note_predicted(sweep_report& report, sweep_parts const& parts) noexc
 }
 /// The same for the peak of a plan for a chain or a graph; unknown if it is a list of actions.
 template <class Plan>
-void note_peak(sweep_report& report, [[maybe_unused]] Plan const& plan, wide files = 0) {
+void note_peak(sweep_report& report, Plan const& plan, wide files = 0) {
   sweep_parts parts{.states = unknown_bytes, .adjoints = unknown_bytes, .tapes = unknown_bytes, .files = files};
   if constexpr (requires { wide(plan.cost.peak); }) {
     auto const& cost = plan.cost;
@@ -104,9 +141,9 @@ void note_peak(sweep_report& report, [[maybe_unused]] Plan const& plan, wide fil
 }
 /// Notes the end of a sweep, if its observer fills in a report.
 template <class Observer, class... User>
-void end_report([[maybe_unused]] Observer& observer, [[maybe_unused]] step_index steps,
-                [[maybe_unused]] slot_index slots, [[maybe_unused]] wide step_calls,
-                [[maybe_unused]] User const&... user) {
+void end_report(Observer& observer, step_index steps,
+                slot_index slots, wide step_calls,
+                User const&... user) {
   if constexpr (requires { Observer::reports; }) observer.ends(steps, slots, step_calls, user...);
 }
 }  // namespace detail

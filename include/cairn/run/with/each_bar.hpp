@@ -12,6 +12,7 @@
 #include <cairn/run/sweep/detail/cached_object.hpp>
 #include <cairn/run/sweep/detail/end_hash.hpp>
 #include <cairn/run/sweep/detail/kept_snapshot.hpp>
+#include <cairn/run/with/detail/adjoint_over.hpp>
 
 namespace cairn {
 namespace detail {

@@ -12,6 +12,7 @@
 #include <cairn/run/sweep/detail/cached_object.hpp>
 #include <cairn/run/sweep/detail/end_hash.hpp>
 #include <cairn/run/sweep/detail/kept_snapshot.hpp>
+#include <cairn/run/with/detail/adjoint_over.hpp>
 
 namespace cairn {
 namespace detail {
@@ -64,7 +65,7 @@ struct hooked_adjoint : adjoint_over<hooked_adjoint<Adjoint, Hook>> {
   template <class State, class Bar, class Params, class DP>
   static consteval fault hook_fault() {
     using x = lent_state<State>;
-    using before = std::conditional_t<std::is_same_v<Bar, library_bar>, hook_after<x>, hook_after<x, Bar&>>;
+    using before = std::conditional_t<barless<Bar>, hook_after<x>, hook_after<x, Bar&>>;
     constexpr bool leaf = adjoint_in_loop<called, State, Bar, Params, DP>().form == adjoint_form::leaf;
     using index = std::conditional_t<leaf, arguments<step_index, step_index>, arguments<step_index>>;
     return before::template wrong<after, Params, DP>(index{});
@@ -81,7 +82,7 @@ struct hooked_adjoint : adjoint_over<hooked_adjoint<Adjoint, Hook>> {
       restore_state(x, before);
     }
     auto const call = [&](auto const&... index) {
-      if constexpr (std::is_same_v<Bar, library_bar>) hook_after<Input&>::call(*hook, p, dp, x, index...);
+      if constexpr (barless<Bar>) hook_after<Input&>::call(*hook, p, dp, x, index...);
       else hook_after<Input&, Bar&>::call(*hook, p, dp, x, bar, index...);
     };
     if constexpr (adjoint_in_loop<called, State, Bar, Params, DP>().form == adjoint_form::leaf) call(from, to);
@@ -108,7 +109,7 @@ struct hooked_reverse {
 
   template <class Tape, class Bar, class Given, class Sum>
   static consteval fault hook_fault() {
-    using bar = std::conditional_t<std::is_same_v<Bar, library_bar>, arguments<>, arguments<Bar&>>;
+    using bar = std::conditional_t<barless<Bar>, arguments<>, arguments<Bar&>>;
     constexpr auto read = []<class... Before>(arguments<Before...>) {
       constexpr auto whole = hook_after<Tape&, Before...>::template wrong<after, Given, Sum>(arguments<step_index>{});
       if constexpr (whole != fault::shape) return whole;
@@ -121,7 +122,7 @@ struct hooked_reverse {
   template <class Tape, class Bar, class Params, class DP>
   void back(Tape& tape, Bar& bar, Params const& p, DP& dp, step_index const i) const {
     bind_reverse<Tape, Bar>(*reverse, p, dp)(tape, bar, i);
-    if constexpr (std::is_same_v<Bar, library_bar>) follow(p, dp, i, tape);
+    if constexpr (barless<Bar>) follow(p, dp, i, tape);
     else follow(p, dp, i, tape, bar);
   }
   template <class Tape, class Bar>

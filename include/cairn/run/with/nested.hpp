@@ -17,6 +17,7 @@
 #include <cairn/run/sweep/detail/end_hash.hpp>
 #include <cairn/run/sweep/detail/frames.hpp>
 #include <cairn/run/sweep/detail/sweep.hpp>
+#include <cairn/run/with/detail/adjoint_over.hpp>
 
 namespace cairn {
 namespace detail {
@@ -45,6 +46,12 @@ struct inner_step_of {
     call_step<State, given.indexed>(*inner, *p, base + i, x, x1);
   }
 };
+/// The loop inside step i of nested loops was run again for its adjoint and ended in another state.
+/// \throws nondeterminism_error
+[[noreturn]] inline void refuse_inner_loop(step_index i) {
+  refuse_replay("an inner loop that was run again does not end in the outer state after it", {i + 1, i, i}, {},
+                advice_to_steps);
+}
 /// The `record` of an adjoint, with such an index.
 template <class Record, class State>
 struct inner_record {
@@ -134,6 +141,7 @@ struct nested_step {
   /// Called by executors, once before each loop.
   void begin(loop_begins loop) const {
     if (__builtin_mul_overflow(loop.steps, steps, &loop.steps)) loop.steps = -1;
+    loop.leaf = 1;
     begin_loop(*inner, loop);
   }
   template <class Look>

@@ -65,7 +65,7 @@ class online_cursor {
     steps_ = end_ = steps;
     live_ = live;
     entered_ = top_ + 1;
-    phase_ = top_ >= 0 && kept_[std::size_t(top_)].at == live ? phase::idle : phase::turn;
+    phase_ = top_ >= 0 && kept_[top_].at == live ? phase::idle : phase::turn;
   }
 
   [[nodiscard]] constexpr bool stopped() const noexcept { return steps_ >= 0; }  ///< whether `stop_at` has been called
@@ -99,7 +99,7 @@ class online_cursor {
 
   constexpr online_cursor(slot_index slots, bool eager) noexcept : slots_{slots}, eager_{eager} {}
 
-  [[nodiscard]] constexpr online_slot& top() noexcept { return kept_[std::size_t(top_)]; }
+  [[nodiscard]] constexpr online_slot& top() noexcept { return kept_[top_]; }
   /// Empty slots follow those in use, so that the table is always a permutation of the slots.
   constexpr action decide() {
     if (at_ == no_state)
@@ -112,7 +112,7 @@ class online_cursor {
       for (std::size_t k = 0; k < kept_.size(); ++k) kept_[k].slot = slot_index(k);
     }
     if (top_ + 1 < slots_) {
-      kept_[std::size_t(++top_)].at = at_;
+      kept_[++top_].at = at_;
       return take();
     }
     slot_index const slot = kept_[victim_].slot;
@@ -152,7 +152,7 @@ class online_cursor {
   /// Drops the entry of the live state, which need not also be kept.
   constexpr action idle() noexcept {
     phase_ = phase::turn;
-    return {action_kind::drop, tier::memory, content::state, kept_[std::size_t(top_--)].slot, 0, 0};
+    return {action_kind::drop, tier::memory, content::state, kept_[top_--].slot, 0, 0};
   }
   constexpr action turn() noexcept {
     phase_ = end_ == 0 ? phase::done : live_ == end_ ? phase::load : phase::reverse;
@@ -184,17 +184,17 @@ class online_cursor {
   }
   constexpr action lift() noexcept {
     phase_ = phase::move;
-    return {action_kind::drop, tier::memory, content::state, kept_[std::size_t(top_--)].slot, 0, 0};
+    return {action_kind::drop, tier::memory, content::state, kept_[top_--].slot, 0, 0};
   }
   constexpr action move() noexcept {
     step_index const from = live_;
-    live_ = kept_[std::size_t(top_ + 1)].at;
+    live_ = kept_[top_ + 1].at;
     phase_ = phase::save;
     return {action_kind::advance, tier::memory, content::state, no_slot, from, live_};
   }
   constexpr action drop() noexcept {
     phase_ = phase::reverse;
-    return {action_kind::drop, tier::memory, content::state, kept_[std::size_t(top_--)].slot, 0, 0};
+    return {action_kind::drop, tier::memory, content::state, kept_[top_--].slot, 0, 0};
   }
   constexpr action advance() noexcept {
     step_index const from = live_;
@@ -224,7 +224,7 @@ class online_cursor {
     step_index end = live_;
     sum.loads += wide(end);
     for (auto index = top_ - (phase_ == phase::idle ? 1 : 0); index >= 0; --index) {
-      step_index const kept = kept_[std::size_t(index)].at;
+      step_index const kept = kept_[index].at;
       step_index const start = moved(index, end);
       slot_index const slots = slots_ - index;
       sum.advances += gap_advances(end - start, slots) + wide(start - kept);

@@ -99,7 +99,7 @@ class leaf_tape {
         all<own_params>::visit(std::as_const(Primal::own_of(*gradient)), seed);
         r.gap = gap_of_replay(r, primal, x, steps, all<State>::count(bar), terms);
         bool const sampled = std::has_single_bit(++r.replays);
-        if (r.gap <= r.rounding && !sampled) return answer(r, primal, x, bar, gradient, of_state, steps);
+        if (r.gap == 0 && !sampled) return answer(r, primal, x, bar, gradient, of_state, steps);
         if (sampled || r.gap <= most_rounding) {
           r.replayed.resize(of_inputs);  // the leaf is also recorded, to check the replay
           tool_.reverse(r.seeds.data(), r.replayed.data());
@@ -138,10 +138,14 @@ class leaf_tape {
     std::vector<double> behind;  // what plain steps give at the end of the next leaf: terms, numbers of the state
     step_index behind_at = -1;   // the number of that state, and its loop
     std::uint64_t behind_loop = 0;
-    double gap = 0, rounding = 0;  // between a replay and plain steps; what is allowed
+    double gap = 0;  // between a replay and plain steps, of numbers that are apart by more than rounding
+    std::vector<double> rounding;  // of each number: see `rounded`
+    bool trusted = true;           // the replay that `rounding` was last raised for has turned out to be right
     bool fits = true;              // the recording made after a replay ends where plain steps do
   };
-  /// Numbers whose largest difference, relative to the largest of them, is no more than this may differ by rounding.
+  /// Numbers whose largest difference, relative to the largest of them, is no more than this may differ by rounding:
+  /// whether they do, the gradient says. Numbers in one state may be of very different size, so that what is allowed
+  /// from then on is noted for each.
   static constexpr double most_rounding = 1e-10;
   template <class State>
   static constexpr bool takes_index = objective_type::template indexed<active<State>, active<own_params>>;
@@ -197,10 +201,32 @@ class leaf_tape {
                                      std::size_t numbers, std::size_t terms) const {
     bool const known = r.behind_at == steps.last && r.behind_loop == primal.loops();
     if (!known || r.behind.size() != terms + numbers) run_plain(r, primal, x, steps);
-    if (r.behind.size() != terms + numbers) return difference::infinite;
-    difference all_of_them;
-    for (std::size_t k = 0; k < terms + numbers; ++k) all_of_them.see(tool_.replayed()[k], r.behind[k]);
-    return all_of_them.relative();
+    std::size_t const count = r.behind.size();
+    if (count != terms + numbers) return difference::infinite;
+    if (!r.trusted || r.rounding.size() != count) r.rounding.assign(count, 0);
+    r.trusted = true;
+    double const *found = tool_.replayed(), *right = r.behind.data();
+    if (std::equal(found, found + count, right)) return 0;
+    difference apart;
+    for (std::size_t k = 0; k < count; ++k)
+      apart.see(rounded(r.rounding[k], found[k], right[k]) ? right[k] : found[k], right[k]);
+    double const gap = apart.relative();
+    if (gap > 0 && gap <= most_rounding) {
+      r.trusted = false;
+      for (std::size_t k = 0; k < count; ++k)
+        if (!rounded(r.rounding[k], found[k], right[k]))
+          allow(r.rounding[k], 8 * std::abs(found[k] - right[k]), std::abs(right[k]));
+    }
+    return gap;
+  }
+  /// Whether two numbers differ by rounding. \param allowed  relative to the right one; negative: absolute, of a number
+  /// that is the rounding of larger ones, such as a difference of equal numbers
+  [[nodiscard]] static bool rounded(double allowed, double found, double right) noexcept {
+    return std::abs(found - right) <= (allowed < 0 ? -allowed : allowed * std::abs(right));
+  }
+  static void allow(double& allowed, double off, double right) noexcept {
+    if (allowed >= 0 && off <= most_rounding * right) allowed = (std::max)(allowed, off / right);
+    else if (std::isfinite(off)) allowed = (std::min)(allowed, -off);
   }
   /// The recording of a leaf is valid for other leaves with the same number of steps: nothing in it depends on the
   /// index or on passive parts.
@@ -300,20 +326,22 @@ class leaf_tape {
   }
   /// Compares a replay, of which the 1st, 2nd, 4th, 8th ... is also recorded, with the recording of the same leaf.
   /// Otherwise a model that reads more than it is given could silently get a wrong gradient. The tolerance is for
-  /// rounding, which may differ between the tool's code for recording and for replay; how much that is, replays of the
-  /// right gradient show. A replay that is known not to hold is no fault of the model if the recording ends where plain
-  /// steps do.
+  /// rounding, which may differ between the tool's code for recording and for replay. A replay that is known not to
+  /// hold is no fault of the model if the recording ends where plain steps do. One that ends elsewhere by little
+  /// differs by rounding only if it has the gradient of the recording, to the bit: one number of that may be much
+  /// smaller than the others.
   template <class State>
   static void check_replayed(kept_leaf<State>& r, step_index first) {
     double largest = 0, gap = 0;
+    bool same = true;
     for (std::size_t k = 0; k < r.replayed.size(); ++k) {
+      same = same && (r.replayed[k] == r.values[k] || (std::isnan(r.replayed[k]) && std::isnan(r.values[k])));
       if (!std::isfinite(r.replayed[k]) || !std::isfinite(r.values[k])) continue;
       largest = (std::max)(largest, std::abs(r.values[k]));
       gap = (std::max)(gap, std::abs(r.replayed[k] - r.values[k]));
     }
-    bool const agrees = gap <= same_gradient * largest, known = r.gap > r.rounding && r.fits;
-    if (agrees && known && r.gap <= most_rounding) r.rounding = 8 * r.gap;
-    if (!agrees && !known)
+    r.trusted = r.trusted || same;
+    if (gap > same_gradient * largest && !(r.gap > 0 && r.fits))
       throw invalid_call{"cairn::taped",
                          "a recording of some steps does not hold for others: the model reads more than it is given",
                          {{"first step", first}},
@@ -342,7 +370,7 @@ class leaf_tape {
         fits = std::size_t(i) < gradient.controls.size() &&
                same_layout<control>(primal.control_at(i), gradient.controls[std::size_t(i)], sizes);
     if (!fits)
-      throw invalid_call{"cairn::taped", "the gradient by the parameters does not have their sizes",
+      throw invalid_call{"cairn::taped", "the gradient with respect to the parameters does not have their sizes",
                          {{"first step", steps.first}}, "make the seed by bar(state) of the taped loop"};
   }
   template <class T>
@@ -368,7 +396,8 @@ class leaf_tape {
   template <class Kept>
   [[nodiscard]] static wide bytes_of(Kept const& r) {
     return wide(r.values.size()) * sizeof(scalar) +
-           wide(r.values.capacity() + r.seeds.capacity() + r.replayed.capacity() + r.behind.capacity()) *
+           wide(r.values.capacity() + r.seeds.capacity() + r.replayed.capacity() + r.behind.capacity() +
+                r.rounding.capacity()) *
                sizeof(double);
   }
 

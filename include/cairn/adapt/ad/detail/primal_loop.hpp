@@ -9,6 +9,7 @@
 #include <cairn/adapt/ad/detail/scalars.hpp>
 #include <cairn/adapt/ad/params.hpp>
 #include <cairn/core/action.hpp>
+#include <cairn/core/detail/state_hash.hpp>
 #include <cairn/core/error.hpp>
 
 namespace cairn::detail {
@@ -36,7 +37,10 @@ class primal_loop {
       : model_{std::move(model)}, params_{std::move(params)}, objective_{std::move(objective)} {}
 
   [[nodiscard]] Model const& model() const noexcept { return model_; }
-  [[nodiscard]] Params& params() noexcept { return params_; }
+  [[nodiscard]] Params& params() noexcept {
+    may_change_ = true;
+    return params_;
+  }
   [[nodiscard]] Params const& params() const noexcept { return params_; }
   [[nodiscard]] Objective const& objective() const noexcept { return objective_; }
   /// The parameters without the controls; `own_of` returns those of any parameters or gradient.
@@ -81,11 +85,25 @@ class primal_loop {
     running_ = ending_ = 0;
     stepped_ = 0;
     ++loops_;
+    hash_ = hash_of_own();
+    may_change_ = false;
+  }
+  /// \throws invalid_call   if the parameters are not those with which the loop began, such as that of a kept run; from
+  /// then on always, because states may have been made with others
+  void check_params() {
+    if (loops_ == 0 || hash_of_own() == hash_) return;
+    hash_ = 0;
+    throw invalid_call{"cairn::taped",
+                       "the parameters have changed since the loop began",
+                       {},
+                       "keep params() as it is until the last sweep of the loop has ended, or run the loop again; a "
+                       "loop that does not call `step` itself calls begin() first"};
   }
   template <class State>
   void step(State& x, step_index i) {
     auto const add = [this](auto const& term) { running_ += double(term); };
     bool const first_time = i == stepped_;
+    if (!first_time && may_change_) check_params();
     if (first_time && i == 0) objective_.running(std::as_const(x), own(), 0, add);
     move_on(x, i);
     if (!first_time) return;
@@ -118,12 +136,19 @@ class primal_loop {
   [[nodiscard]] std::uint64_t loops() const noexcept { return loops_; }
 
  private:
+  [[nodiscard]] std::uint64_t hash_of_own() const noexcept {
+    state_hash hash;
+    auto const add = [&hash](double const& v) { hash(&v, sizeof v); };
+    all<own_params>::visit(own(), add);
+    return hash.value();
+  }
   Model model_;
   Params params_;
   [[no_unique_address]] Objective objective_;
   double running_ = 0, ending_ = 0;
   step_index stepped_ = 0;
-  std::uint64_t loops_ = 0;
+  std::uint64_t loops_ = 0, hash_ = 0;  // of the parameters; 0: they have changed
+  bool may_change_ = true;              // somebody was shown them
 };
 
 }  // namespace cairn::detail

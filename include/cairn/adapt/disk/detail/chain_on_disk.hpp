@@ -119,7 +119,7 @@ typename Memory::adjoint_type chain_on_disk(std::string path, disk_options const
   using of = parts_of<last, Parts>;
   using adjoint_of_last = typename bar_from<Seed, last>::type;
   using known_types = types_of_chain<Stages, X0, adjoint_of_last>;
-  using looked_at = chain_parts<last, Parts>;
+  using looked_at = chain_parts<X0, last, Parts>;
   using journal_type = run_journal<void, Stages, run_sums<typename of::dp, no_terms>, void>;
   [[maybe_unused]] constexpr bool stored = check_stored_chain<known_types>();
   check_disk_options(asked);

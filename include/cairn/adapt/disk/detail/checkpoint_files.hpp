@@ -4,16 +4,22 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <exception>
+#include <memory>
+#include <optional>
 #include <type_traits>
 #include <utility>
 #include <vector>
 #include <cairn/adapt/disk/detail/agreed.hpp>
 #include <cairn/adapt/disk/detail/run_folder.hpp>
+#include <cairn/core/behind_options.hpp>
 #include <cairn/core/detail/state_hash.hpp>
 #include <cairn/core/detail/user_values.hpp>
 #include <cairn/core/state_bytes.hpp>
 #include <cairn/core/state_traits.hpp>
 #include <cairn/door/forms.hpp>
+#include <cairn/store/detail/transfers.hpp>
 #include <cairn/store/store.hpp>
 
 namespace cairn::detail {
@@ -23,18 +29,24 @@ namespace cairn::detail {
 template <class Value, class Journal>
 class checkpoint_files {
  public:
-  static constexpr bool may_lose = true, may_end_sweeps = true;
+  static constexpr bool may_lose = true, may_end_sweeps = true, looks_ahead = true;
+  using value_type = Value;
 
   /// \param first  a state from which others are made that have no default constructor; may be null otherwise
   /// \param state_bytes  of a state in its file
   /// \param leaf  of the plan   \param all_files  also the slots that the plan has in memory are files
+  /// \param behind  how far files may be behind the sweep; those of several processes, which agree on each, are not
   checkpoint_files(run_folder& folder, Journal& journal, Value const* first, std::uint64_t state_bytes,
-                   step_index leaf, bool all_files = false)
+                   step_index leaf, bool all_files = false, behind_options const& behind = {0, 0})
       : folder_{folder}, journal_{journal}, first_{first}, state_bytes_{state_bytes}, leaf_{leaf},
-        all_files_{all_files} {}
+        all_files_{all_files}, is_behind_{behind.saves > 0} {
+    if constexpr (!Journal::agreement::together)
+      if (is_any(behind)) later_ = std::make_unique<behind_files>(*this, behind);
+  }
   checkpoint_files(checkpoint_files const&) = delete;
 
   void begin(sweep_shape const& shape) {
+    if (later_) later_->all.stop_reading();
     bool const anew = slots_.size() != std::size_t(shape.slots);
     if (!shape.resumed || anew) slots_.assign(std::size_t(shape.slots), {});
     if (!shape.resumed) live_at_ = taken_ = -1, skipped_ = 0;
@@ -45,7 +57,7 @@ class checkpoint_files {
       folder_.each_checkpoint([&](slot_index slot, file_head const& head) {
         if (slot < shape.slots && journal_.may_use(head)) {
           record(slot).at = step_index(head.step);
-          record(slot).bytes = (head.stored + sizeof head) & (~std::uint64_t{0} >> 2);
+          record(slot).bytes = (head.stored + sizeof head) & (~std::uint64_t{0} >> 3);
           record(slot).is_others = head.owner != folder_.owner();
         }
       });
@@ -63,11 +75,14 @@ class checkpoint_files {
     }
     journal_.agreed().meet();  // of several processes, the disk of one may be full
   }
-  [[nodiscard]] slot_index extra_frames() const noexcept { return in_memory_; }
+  [[nodiscard]] slot_index extra_frames() const noexcept { return in_memory_ + (later_ ? later_->all.frames() : 0); }
   [[nodiscard]] frame_id frame(slot_index slot) const noexcept { return record(slot).frame; }
   [[nodiscard]] step_index at(slot_index slot) const noexcept { return record(slot).at; }
   [[nodiscard]] std::size_t bytes(tier where) const noexcept {
-    if (where == tier::memory) return io_memory::size + folder_.memory.packer.held();
+    if (where == tier::memory) {
+      std::size_t const own = io_memory::size + folder_.memory.packer.held();
+      return later_ ? 2 * own + later_->staged_bytes() : own;
+    }
     return where == tier::disk ? std::size_t(on_disk_) : 0;
   }
 
@@ -98,7 +113,10 @@ class checkpoint_files {
       if (std::uint64_t const hash = live_at_ >= 0 ? hash_in(run_folder::live_slot) : 0; hash != 0) f(live_at_, hash, advice);
   }
   /// A replay check found another state than before: what this process has written is used by none.
-  void is_wrong() noexcept { folder_.forget_own(slot_index(slots_.size())); }
+  void is_wrong() noexcept {
+    if (later_) later_->all.wait();
+    folder_.forget_own(slot_index(slots_.size()));
+  }
   template <class Frames>
   [[nodiscard]] bool save(Frames& frames, place where, step_index i, frame_id k) {
     auto& slot = record(where.slot);
@@ -109,11 +127,12 @@ class checkpoint_files {
       slot.before = before_saved(i);
       return true;
     }
+    if (later_ && is_behind_) return save_later(frames, where.slot, i, k);
     std::uint64_t bytes = 0;
     bool const written = write(where.slot, i, std::as_const(frames).state(k), before_saved(i), bytes) == 0;
     if (!on_all(journal_.agreed(), written)) return false;
     slot.at = i;
-    slot.bytes = bytes & (~std::uint64_t{0} >> 2);
+    slot.bytes = bytes & (~std::uint64_t{0} >> 3);
     on_disk_ += slot.bytes;
     slot.is_others = false;
     slot.is_unproven = journal_.seam_is_open() && can_be_compared(i) && journal_.may_be_used(0, 0);
@@ -143,6 +162,16 @@ class checkpoint_files {
       return slot.frame;
     }
     if (slot.at != i) return no_frame;
+    if (later_ && later_->all.knows(where.slot, i)) {
+      extra with;
+      frame_id const k = later_->all.load(frames, where.slot, i, with);
+      if (k != no_frame) {
+        journal_.adopt(with.summed);
+        if (slot.is_others) took(where.slot, i);
+      }
+      look_ahead(frames);
+      return k;
+    }
     struct holder {
       Frames& all;
       frame_id held;
@@ -159,11 +188,21 @@ class checkpoint_files {
       return no_frame;
     }
     if (slot.is_others) took(where.slot, i);
+    if (later_) {
+      later_->all.keep_last(frames, where.slot, i, frame.held);
+      look_ahead(frames);
+    }
     return std::exchange(frame.held, no_frame);
+  }
+  /// See `store_of`.
+  template <class Frames>
+  void settle(Frames& frames) {
+    if (later_) later_->all.settle(frames);
   }
   template <class Frames>
   void drop(Frames& frames, place where) {
     auto& slot = record(where.slot);
+    if (later_) later_->all.forget(frames, where.slot);
     empty(slot);
     if (slot.frame != no_frame) frames.release(std::exchange(slot.frame, no_frame));
   }
@@ -184,11 +223,15 @@ class checkpoint_files {
     journal_.reversing(open, look);
     if (open < taken_) taken_ = -1;  // this process has made the same
     if (!unknown || journal_.seam_is_open()) return;
+    if (later_) later_->all.wait();
     for (slot_index slot = 0; slot < slot_index(slots_.size()); ++slot)
       if (record(slot).at >= 0 && record(slot).is_unproven) folder_.prove_slot(slot);
   }
   template <class Bar>
-  void reversed(step_index open, Bar const& bar) { journal_.reversed(open, bar); }
+  void reversed(step_index open, Bar const& bar) {
+    if (later_ && journal_.tells_files()) later_->all.wait();
+    journal_.reversed(open, bar);
+  }
 
   /// Whether anybody may ask for a stop.
   [[nodiscard]] bool is_asked() const noexcept { return journal_.is_asked(); }
@@ -198,6 +241,7 @@ class checkpoint_files {
   template <class Frames, class Look>
   [[nodiscard]] bool stops(Frames& frames, step_index i, Look const& look) {
     if (i % leaf_ != 0 || !journal_.asks_to_stop()) return false;
+    if (later_) later_->all.wait();
     journal_.commits_now();
     if (!journal_.keeps_states()) return true;
     std::uint64_t bytes = 0;
@@ -220,6 +264,7 @@ class checkpoint_files {
   template <class Frames>
   void ends_after(Frames& frames, step_index open) {
     if (open == 0 || !journal_.is_ending()) return;
+    if (later_) later_->all.wait();
     if (journal_.keeps_states()) write_frames(frames);
     journal_.end(open);
   }
@@ -238,10 +283,96 @@ class checkpoint_files {
   }
 
  private:
+  /// What stands beside a state in its file, as it was when the state was saved, or as it is read.
+  struct extra {
+    std::uint64_t before = 0;
+    std::uint16_t flags = 0;
+    std::uint16_t size = 0;
+    char beside[28] = {};
+    typename Journal::partial_sum summed = {};
+    void operator()(void const* run, std::size_t bytes) noexcept {
+      if (size + bytes > sizeof beside) std::terminate();  // a sum and a number: see `record_content`
+      std::memcpy(beside + size, run, bytes);
+      size = std::uint16_t(size + bytes);
+    }
+  };
+  /// Files that are written and read on another thread.
+  struct behind_files {
+    behind_files(checkpoint_files& files, behind_options const& how) : all{files, how} {}
+    [[nodiscard]] std::size_t staged_bytes() const {
+      std::size_t sum = 0;
+      if constexpr (sized_state<Value>) all.each_staged([&sum](Value const& x) { sum += bytes_of(x); });
+      return sum;
+    }
+    io_memory memory;
+    transfers<checkpoint_files> all;  // last: its thread ends first
+  };
+  friend class transfers<checkpoint_files>;
+
+  template <class Frames>
+  [[nodiscard]] bool save_later(Frames& frames, slot_index to, step_index i, frame_id k) {
+    auto& slot = record(to);
+    later_->all.forget(frames, to);
+    if (slot.has_failed != 0) return slot.has_failed = 0, false;  // what was written there last was not, nor will this be
+    if (journal_.choices().append() != 0) return false;
+    folder_.beat();
+    bool const was_changed = journal_.is_changed();
+    extra with{before_saved(i), flags_of(to, i)};
+    if (journal_.is_changed() && !was_changed) {  // what is being written was believed to be usable
+      later_->all.wait();
+      folder_.forget_own(slot_index(slots_.size()));
+    }
+    journal_.write_beside(with);
+    later_->all.save(frames, to, i, k, std::move(with));
+    slot.at = i;
+    slot.bytes = 0;
+    slot.is_others = false;
+    slot.is_unproven = journal_.seam_is_open() && can_be_compared(i) && !journal_.is_changed();
+    return true;
+  }
+  template <class Frames>
+  void look_ahead(Frames& frames) {
+    if constexpr (std::is_default_constructible_v<Value>)
+      later_->all.look_ahead(frames, [this](place where, step_index i) {
+        auto const& slot = record(where.slot);
+        return slot.frame == no_frame && slot.at == i;
+      });
+  }
+  // on the other thread:
+  [[nodiscard]] bool write(slot_index slot, step_index i, Value const& x, extra const& with, std::uint64_t& bytes) {
+    folder_.prepare(later_->memory);
+    return folder_.write_slot_by(later_->memory, slot, i, hash_of(x), with.flags,
+                                 [&](auto& sink) {
+                                   write_state(x, sink);
+                                   if (with.size > 0) sink(with.beside, with.size);
+                                 },
+                                 bytes, with.before) == 0;
+  }
+  [[nodiscard]] bool read(slot_index slot, step_index i, std::optional<Value>& into, extra& with) {
+    if constexpr (std::is_default_constructible_v<Value>) {
+      if (!into) into.emplace();
+      return folder_.read_checkpoint_by(later_->memory, slot, i, *into,
+                                        [&](auto& source) { journal_.read_beside(source, with.summed); });
+    } else return false;
+  }
+  // on that of the sweep:
+  void saved(slot_index to, step_index i, bool written, std::uint64_t bytes) noexcept {
+    auto& slot = record(to);
+    if (slot.at != i) return;
+    if (written) {
+      slot.bytes = bytes & (~std::uint64_t{0} >> 3);
+      on_disk_ += slot.bytes;
+    } else slot.at = -1, slot.has_failed = 1;
+  }
+  void not_read(slot_index from, step_index i) noexcept {
+    if (record(from).at == i) empty(record(from));
+  }
+
   struct slot_record {
     step_index at = -1;  // the state in the file
     frame_id frame = no_frame;
-    std::uint64_t bytes : 62 = 0;
+    std::uint64_t bytes : 61 = 0;  // in the file, once it is written
+    std::uint64_t has_failed : 1 = 0;  // the state that was to be written behind the sweep
     std::uint64_t is_unproven : 1 = 0;
     std::uint64_t is_others : 1 = 0;
     std::uint64_t before = 0;  // of a state in memory: the hash of one before it, for a stop
@@ -271,14 +402,17 @@ class checkpoint_files {
                           std::uint64_t& bytes) {
     if (int const error = journal_.choices().append(); error != 0) return error;  // without them nobody could use it
     std::uint64_t const hash = hash_of(state);
-    bool const comparable = slot == run_folder::live_slot || can_be_compared(i);
-    bool const usable = journal_.may_be_used(state_bytes_, slot_index(slots_.size())) && comparable;
-    std::uint16_t const flags = usable && !journal_.seam_is_open() ? 0 : unproven;
+    std::uint16_t const flags = flags_of(slot, i);
     auto const write = [&](auto& sink) {
       write_state(state, sink);
       journal_.write_beside(sink);
     };
     return folder_.write_slot(slot, i, hash, flags, write, bytes, before);
+  }
+  [[nodiscard]] std::uint16_t flags_of(slot_index slot, step_index i) {
+    bool const comparable = slot == run_folder::live_slot || can_be_compared(i);
+    bool const usable = journal_.may_be_used(state_bytes_, slot_index(slots_.size())) && comparable;
+    return usable && !journal_.seam_is_open() ? std::uint16_t{0} : unproven;
   }
   /// The slots in memory become files, as far as there is room.
   template <class Frames>
@@ -324,6 +458,8 @@ class checkpoint_files {
   std::uint64_t on_disk_ = 0;  // bytes of the files of all slots
   std::uint64_t before_ = 0;  // the hash of a state before state `before_of_`
   step_index before_of_ = -1;
+  bool is_behind_ = false;
+  std::unique_ptr<behind_files> later_;  // last: its thread ends first
 };
 
 }  // namespace cairn::detail

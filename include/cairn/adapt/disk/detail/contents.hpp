@@ -9,6 +9,7 @@
 #include <utility>
 #include <cairn/adapt/disk/detail/code_objects.hpp>
 #include <cairn/adapt/disk/detail/file_head.hpp>
+#include <cairn/adapt/disk/detail/listed_type.hpp>
 #include <cairn/adapt/disk/detail/state_file.hpp>
 #include <cairn/core/detail/kept_as.hpp>
 #include <cairn/core/state_bytes.hpp>
@@ -74,14 +75,79 @@ void write_plain(T const& x, Sink& sink) {
   sink(all, sizeof(T));
 }
 
+#if defined(__GXX_RTTI) || defined(__cpp_rtti)
+inline constexpr bool knows_classes = true;  ///< whether the type of an object can be asked for
+/// In every process the same for the same type.
+template <class T>
+[[nodiscard]] char const* name_of_type() noexcept { return typeid(T).name(); }
+/// The type of the object that f is a part of; null if that is its own.
+template <class T>
+[[nodiscard]] std::type_info const* class_of(T const& f) noexcept {
+  return typeid(f) == typeid(T) ? nullptr : &typeid(f);
+}
+#else
+inline constexpr bool knows_classes = false;
+template <class T>
+[[nodiscard]] char const* name_of_type() noexcept { return __PRETTY_FUNCTION__; }
+template <class T>
+[[nodiscard]] std::type_info const* class_of(T const&) noexcept { return nullptr; }
+#endif
+/// May be a part of an object of another class.
+template <class T>
+concept is_a_base = std::is_polymorphic_v<T> && !std::is_final_v<T>;
+
+template <class Member> struct owner_of {};
+template <class Function, class Owner> struct owner_of<Function Owner::*> { using type = Owner; };
+template <class Owner> struct with_one_more : Owner { char more; };
+/// Whether a member is one of a class itself, or of a base to which it adds no member, not even in the base's padding.
+template <class T, class Member>
+[[nodiscard]] consteval bool is_own() {
+  if constexpr (requires { typename owner_of<Member>::type; }) {
+    using owner = typename owner_of<Member>::type;
+    if constexpr (std::is_same_v<T, owner>) return true;
+    else if constexpr (sizeof(T) != sizeof(owner)) return false;
+    else return sizeof(with_one_more<owner>) > sizeof(owner);
+  } else return true;
+}
+/// Whether a member that writes or shows a value knows all of it: that of a base leaves out what the class adds. Of
+/// overloaded ones it cannot be seen whose they are; then an aggregate must not have a base.
+template <class T>
+[[nodiscard]] consteval bool says_all_itself() {
+  if constexpr (traited_pair<T>) return true;
+  else if constexpr (member_pair<T>) {
+    if constexpr (requires { &T::template write_state<any_visitor>; })
+      return is_own<T, decltype(&T::template write_state<any_visitor>)>();
+    else if constexpr (requires { &T::write_state; }) return is_own<T, decltype(&T::write_state)>();
+    else return !derived_aggregate<T>();
+  } else if constexpr (member_buffers<T> && !traited_buffers<T>) {
+    if constexpr (requires { &T::template visit_buffers<any_visitor>; })
+      return is_own<T, decltype(&T::template visit_buffers<any_visitor>)>();
+    else return !derived_aggregate<T>();
+  } else return true;
+}
+struct says_all {
+  template <class Part>
+  static consteval ruling of() {
+    using T = std::remove_const_t<Part>;
+    if constexpr (writes_itself<T> || shows_itself<T>) return yes_if(says_all_itself<T>());
+    else return kind<T> == made_of::unknown ? ruling::yes : ruling::by_parts;
+  }
+};
+/// Values that can be written, and none of whose parts is written by a base that does not know all of it.
+template <class T>
+[[nodiscard]] consteval bool written_whole() {
+  if constexpr (written_state<T>) return every_part<says_all, T>();
+  else return false;
+}
+
 /// Numbers, and what is made of them: its bytes say all of it.
 struct bytes_say_all {
   template <class Part>
   static consteval ruling of() {
     using T = std::remove_const_t<Part>;
     if constexpr (number<T> || is_plain<T>()) return ruling::yes;
-    else if constexpr (!written_state<T>) return ruling::no;
-    else if constexpr (writes_itself<T> || shows_itself<T>) return ruling::yes;
+    else if constexpr (!written_state<T> || (is_a_base<T> && !knows_classes)) return ruling::no;
+    else if constexpr (writes_itself<T> || shows_itself<T>) return yes_if(says_all_itself<T>());
     else return kind<T> == made_of::unknown ? ruling::no : ruling::by_parts;
   }
 };
@@ -89,9 +155,17 @@ struct bytes_say_all {
 template <class T>
 [[nodiscard]] consteval bool seen_whole() { return std::is_empty_v<T> || every_part<bytes_say_all, T>(); }
 
+struct look_at_any { void operator()(auto const&) const {} };
+/// Whether a class derived from one of the library's callables holds more than that shows.
+template <class T>
+[[nodiscard]] consteval bool shows_all_parts() {
+  if constexpr (requires { &T::template each_function<look_at_any>; })
+    return sizeof(T) == sizeof(typename owner_of<decltype(&T::template each_function<look_at_any>)>::type);
+  else return true;
+}
 /// A callable of the library that shows what it is made of by calling look with each part.
 template <class T>
-concept shows_parts = requires(T const& f) { f.each_function([](auto const&) {}); };
+concept shows_parts = requires(T const& f) { f.each_function(look_at_any{}); } && shows_all_parts<T>();
 /// The same of those that are no classes of run/.
 template <class T> struct parts_shown {};
 template <auto Form, class Fn> struct parts_shown<tagged<Form, Fn>> {
@@ -124,21 +198,18 @@ concept has_known_parts = requires(T const& f) { parts_shown<T>::each(f, [](auto
 template <class T>
 concept says_what_it_reads = requires(T const& f) { f.function(); } && shows_parts<T>;
 
-/// In every process the same for the same type.
-template <class T>
-[[nodiscard]] char const* name_of_type() noexcept {
-#if defined(__GXX_RTTI) || defined(__cpp_rtti)
-  return typeid(T).name();
-#else
-  return __PRETTY_FUNCTION__;
-#endif
-}
+/// Listed when the program begins, so that namesakes are known that no sweep has met yet.
+template <class T> struct listed { static inline listed_type const type{name_of_type<T>()}; };
 
+template <class T, class Sum>
+void add_type_name(Sum& sum) {
+  char const* const name = name_of_type<T>();
+  sum(name, std::strlen(name) + 1);
+}
 /// Adds a value, and of which type it is: numbers of two units may have the same bytes.
 template <class T, class Sum>
 void add_value(Sum& sum, T const& x) {
-  char const* const name = name_of_type<T>();
-  sum(name, std::strlen(name) + 1);
+  add_type_name<T>(sum);
   write_exactly(x, sum);
 }
 
@@ -147,8 +218,8 @@ template <class Sum>
 class contents {
  public:
   /// \param code  in which the places of functions are looked up; null where only what they hold is asked for
-  /// \param named  a word of the user stands for the code: the same types are the same code then. A function that is given
-  /// by its address has no type of its own, and is known by its place still
+  /// \param named  a word of the user stands for the code: types of one name are the same code then. Only namesakes in this
+  /// program are known by their places, and functions given by address, which have no types of their own
   explicit contents(Sum& sum, loaded_code* code = nullptr, bool named = false) noexcept
       : sum_{sum}, code_{code}, named_{named} {}
   /// Whether all of what was added could be seen.
@@ -158,6 +229,7 @@ class contents {
   void add(T const& f) {
     if constexpr (schedule<T>) return add_plan(f);
     add_type<T>();
+    if constexpr (is_a_base<T>) add_class_of(f);
     [[maybe_unused]] auto const each = [this](auto const& part) { this->add(part); };
     if constexpr (std::is_function_v<T>) add_place(reinterpret_cast<void const*>(&f));
     else if constexpr (std::is_function_v<std::remove_pointer_t<T>>) add_place(reinterpret_cast<void const*>(f));
@@ -177,13 +249,25 @@ class contents {
     else if constexpr (has_members<T>) with_members<parts<T>()>(f, [&each](auto const&... one) { (each(one), ...); });
     else whole_ = false;
   }
-
- private:
+  /// Adds which type this is: of a function, or of what it takes, whose members may be all that it calls.
   template <class T>
   void add_type() {
-    char const* const name = name_of_type<T>();
-    sum_(name, std::strlen(name) + 1);
-    if (!named_) add_place(name);  // types of one name in two files have two places
+    add_type_name<T>(sum_);
+    if (!named_ || listed<T>::type.has_namesake())  // the name itself may be one string for types of two files
+      add_place(reinterpret_cast<void const*>(&name_of_type<T>));
+  }
+
+ private:
+  /// A function or a value that is given by its base may hold more than that knows.
+  template <class T>
+  void add_class_of(T const& f) {
+    if constexpr (knows_classes) {
+      std::type_info const* const other = class_of(f);
+      if (other == nullptr) return;
+      sum_(other->name(), std::strlen(other->name()) + 1);
+      if (!named_) add_place(other);
+    }
+    whole_ = false;
   }
   void add_place(void const* address) {
     if (code_ == nullptr) return;

@@ -36,7 +36,7 @@ class kept_files {
   static constexpr bool stored = check_stored<State>();
 
  public:
-  static constexpr bool may_lose = true, may_end_sweeps = true;
+  static constexpr bool may_lose = true, may_end_sweeps = true, looks_ahead = true;
 
   /// \param step  not yet where the run keeps it
   template <class Plan, class StepNow>
@@ -63,6 +63,8 @@ class kept_files {
   [[nodiscard]] frame_id load(Frames& frames, place where, step_index i) { return all_->files.load(frames, where, i); }
   template <class Frames>
   void drop(Frames& frames, place where) { all_->files.drop(frames, where); }
+  template <class Frames>
+  void settle(Frames& frames) { all_->files.settle(frames); }
   template <class Look>
   void reversing(step_index open, Look const& look) { all_->files.reversing(open, look); }
   template <class Bar>
@@ -112,6 +114,7 @@ class kept_files {
       all.look_at_adjoint = [&adjoint, named = all.named_code](id_sum& sum, loaded_code* code) {
         contents added{sum, code, named};
         added.add(adjoint);
+        added.template add_type<DP>();
         return added.whole();
       };
       loaded_code code;
@@ -139,6 +142,10 @@ class kept_files {
       }
       id_sum seed;
       seed.number(all.adjoint);
+      {
+        loaded_code code;  // whose memory is given back before a record is read
+        contents{seed, &code, all.named_code}.template add_type<Bar>();
+      }
       all.journal.write_bar(bar, seed);
       all.journal.sums().add_to(seed);
       all.journal.commits(true, {steps, seed.value().words[0]});
@@ -197,7 +204,7 @@ class kept_files {
           journal{folder, report, nullptr, sums{{parts.terms}}, object_in(x0), choices_of(*parts.step), asked, all},
           files{folder, journal, copied_from<State>(x0),  // until the run has it in a frame
                 as_stored<State>(x0, [](auto const& x) { return written_bytes(x); }), plan.leaf(),
-                is_open_plan<Plan>},
+                is_open_plan<Plan>, asked.behind},
           keep{std::size_t(asked.keep)},
           slots{plan.slots()},
           looks_for{asked.resume},
@@ -237,8 +244,7 @@ class kept_files {
     }
     template <class StepNow, class Plan>
     [[nodiscard]] run_id id_of(Parts const& parts, StepNow& step, X0& x0, Plan const& plan, bool has_key) {
-      bool const whole = name_loop<State>(name, parts, plan, step, x0);
-      if (!whole && known.states && !has_key) known = {false, false, why_unknown_object};
+      name_loop<State>(name, parts, plan, step, x0, has_key, known);
       return name.id();
     }
     /// What parameters and adjoint hold now. The other functions are the caller's, and may be gone.

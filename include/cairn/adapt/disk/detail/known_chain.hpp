@@ -24,8 +24,8 @@ namespace cairn::detail {
 /// \tparam Bar  the adjoint of the last state
 template <class Bound, class X0, class Bar, bool IsList = Bound::is_list>
 struct types_of_chain {
-  static constexpr bool states_are_stored = written_state<X0> && std::is_default_constructible_v<X0>;
-  static constexpr bool bars_are_stored = written_state<Bar> && std::is_default_constructible_v<Bar>;
+  static constexpr bool states_are_stored = written_whole<X0>() && std::is_default_constructible_v<X0>;
+  static constexpr bool bars_are_stored = written_whole<Bar>() && std::is_default_constructible_v<Bar>;
 };
 template <class Bound, class X0, class Bar>
 struct types_of_chain<Bound, X0, Bar, false> {
@@ -33,11 +33,11 @@ struct types_of_chain<Bound, X0, Bar, false> {
   template <std::size_t Place> using state = typename state_in<Bound, X0, Place>::type;
   template <std::size_t Place> using bar = typename stage_at<Bound, X0, Bar, Place, size>::adjoint;
   template <class T>
-  static constexpr bool is_stored = written_state<T> && std::is_default_constructible_v<T>;
+  static constexpr bool is_stored = written_whole<T>() && std::is_default_constructible_v<T>;
 
   template <std::size_t... Place>
   static consteval bool all_states(std::index_sequence<Place...>) {
-    return written_state<X0> && (is_stored<state<Place + 1>> && ...);
+    return written_whole<X0>() && (is_stored<state<Place + 1>> && ...);
   }
   template <std::size_t... Place>
   static consteval bool all_bars(std::index_sequence<Place...>) { return (is_stored<bar<Place>> && ...); }
@@ -96,14 +96,16 @@ struct functions_of_chain {
   backward_of_stages<Stages> const* adjoint = &backward;
   decltype(Parts::seed) seed;
   decltype(Parts::p) p;
+  decltype(Parts::dp) dp;
 
   explicit functions_of_chain(Parts const& parts)
-      : forward{*parts.step}, backward{*parts.step}, seed{parts.seed}, p{parts.p} {}
+      : forward{*parts.step}, backward{*parts.step}, seed{parts.seed}, p{parts.p}, dp{parts.dp} {}
   functions_of_chain(functions_of_chain const&) = delete;
 };
-/// What is looked at of them.
-template <class Last, class Parts>
+/// What is looked at of them. From x0's type and the stages' follow the types of all states.
+template <class X0, class Last, class Parts>
 struct chain_parts : parts_of<Last, Parts> {
+  using state = X0;
   static constexpr bool is_kept = false, is_open = false, has_objective = false,
                         has_seed = !parts_of<Last, Parts>::seed_is_known;
 };

@@ -48,12 +48,12 @@ template <class State>
 /// Refuses states that cannot be read back.
 template <class State>
 [[nodiscard]] consteval bool check_stored() {
-  constexpr bool written = written_state<stored_as<State>>,
+  constexpr bool written = written_whole<stored_as<State>>(),
                  made = copied_state<State> || std::is_default_constructible_v<stored_as<State>>;
   static_assert(written,
                 "cairn: checkpoints on disk need states whose bytes can all be written and read back; give the state "
-                "members write_state(sink) const and read_state(source), or declare an array type by cairn::flat; "
-                "Eigen's types need <cairn/adapt/eigen.hpp>");
+                "members write_state(sink) const and read_state(source), which do not count in a base of a larger "
+                "class, or declare an array type by cairn::flat; Eigen's types need <cairn/adapt/eigen.hpp>");
   static_assert(made, "cairn: snapshots on disk need a default constructor, so that they can be read back");
   return written && made;
 }
@@ -104,7 +104,9 @@ template <class State, class Parts> struct parts_of;
 template <class State, class StepGiven, class Adjoint, class Seed, class Params, class DP, class Objective, class Terms,
           class KeepGoing>
 struct parts_of<State, given_parts<StepGiven, Adjoint, Seed, Params, DP, Objective, Terms, KeepGoing>> {
+  using state = State;
   using step = StepGiven;
+  using seed = Seed;
   using params = Params;
   using dp = DP;
   using terms = Terms;
@@ -117,7 +119,7 @@ struct parts_of<State, given_parts<StepGiven, Adjoint, Seed, Params, DP, Objecti
   /// A seed that is a value is a part of the run's name.
   static constexpr bool seed_is_known =
       (!has_objective || has_own_params<StepGiven>) && !is_kept && !seed_function<Seed, State> &&
-      !seed_takes_params<State, Seed, Params, DP>() && written_state<std::remove_cv_t<Seed>>;
+      !seed_takes_params<State, Seed, Params, DP>() && written_whole<std::remove_cv_t<Seed>>();
   static constexpr bool sums_on_the_way = has_objective && !std::is_base_of_v<only_at_end, Objective>;
   /// The seed of an objective is made of it.
   static constexpr bool has_seed = !is_kept && !seed_is_known && !(has_objective && std::is_same_v<Seed, Objective>);
@@ -125,7 +127,7 @@ struct parts_of<State, given_parts<StepGiven, Adjoint, Seed, Params, DP, Objecti
 /// The length of the loop; that of one of unknown length is as large as numbers get.
 template <class Plan>
 [[nodiscard]] step_index steps_of_run(Plan const& plan) {
-  if constexpr (is_open_plan<Plan>) return std::numeric_limits<step_index>::max();
+  if constexpr (is_open_plan<Plan>) return (std::numeric_limits<step_index>::max)();
   else return plan.steps();
 }
 /// The part of what the caller gave that runs forward, and the part that runs backward: of a `model` its two functions.
@@ -137,6 +139,18 @@ template <class Given>
 [[nodiscard]] auto const& backward_part(Given const& f) noexcept { return f; }
 template <class Step, class Adjoint, class Bar>
 [[nodiscard]] auto const& backward_part(model<Step, Adjoint, Bar> const& f) noexcept { return f.adjoint; }
+
+template <class Adjoint, class Bar>
+struct adjoint_and_bar {
+  Adjoint const& adjoint;
+  Bar const& bar;
+  void each_function(auto const& look) const { look(adjoint), look(bar); }
+};
+template <class Step, class Adjoint, class Bar>
+  requires(!std::is_same_v<Bar, no_bar_maker>)
+[[nodiscard]] adjoint_and_bar<Adjoint, Bar> backward_part(model<Step, Adjoint, Bar> const& f) noexcept {
+  return {f.adjoint, f.bar};
+}
 
 /// Calls look(part, f) with each function that a sweep calls.
 template <class Of, class Parts, class Look>
@@ -159,7 +173,8 @@ template <class Of, class Parts>
 
 /// The parts of a name that are known before any step runs: parameters, key, code, and functions with what they hold.
 /// Returns which of these could be seen through.
-template <class Of, class Parts>
+/// \tparam Bar  types of adjoints, as far as they do not follow from the others
+template <class Of, class... Bar, class Parts>
 [[nodiscard]] seen_parts name_given(run_name& name, disk_options const& asked, Parts const& parts) {
   seen_parts seen;
   loaded_code code;
@@ -168,15 +183,22 @@ template <class Of, class Parts>
     name.set(which, name_of_type<Fn>(), [&](id_sum& sum) {
       contents all{sum, &code, named};
       all.add(f);
+      all.template add_type<typename Of::state>();
+      all.template add_type<typename Of::params>();
+      all.template add_type<typename Of::seed>();
+      (all.template add_type<Bar>(), ...);
+      all.template add_type<typename Of::dp>();
+      if constexpr (Of::has_dp && !Of::is_kept)
+        if (which == run_part::adjoint) write_exactly(*parts.dp, sum);  // zeros now, but its sizes are the caller's
       if constexpr (requires { f.each_number([](step_index) {}); })  // of an objective: which states have terms
         f.each_number([&sum](step_index number) { sum.number(number); });
       seen[which] = all.whole();
     });
   });
   if constexpr (Of::has_params) {
-    static_assert(written_state<typename Of::params>,
+    static_assert(written_whole<typename Of::params>(),
                   "cairn: a run on disk is known by its parameters, whose bytes must all be known; give them members "
-                  "write_state(sink) const and read_state(source)");
+                  "write_state(sink) const and read_state(source), which do not count in a base of a larger class");
     name.set(run_part::params, "", [&](id_sum& sum) { add_value(sum, *parts.p); });
   }
   if (!asked.key.empty())
@@ -191,9 +213,9 @@ template <class Of, class Parts>
 }
 /// The parts of a loop's name beside these: n, plan, x0, a seed that is a value, and what step 0 makes of x0. A loop of
 /// unknown length may have no step 0.
-/// Returns whether all that x0 holds is in it: of an object, also what its snapshots leave out.
+/// \param known  nothing of the run, if an object holds what neither its snapshots nor a key show
 template <class State, class Parts, class Plan, class Step, class X0>
-[[nodiscard]] bool name_loop(run_name& name, Parts const& parts, Plan const& plan, Step& step, X0& x0) {
+void name_loop(run_name& name, Parts const& parts, Plan const& plan, Step& step, X0& x0, bool has_key, trust& known) {
   using of = parts_of<State, Parts>;
   step_index const n = steps_of_run(plan);
   name.set(run_part::verb, of::is_kept ? "kept" : "", [](id_sum& sum) { sum.number(std::uint64_t{of::is_kept}); });
@@ -202,13 +224,13 @@ template <class State, class Parts, class Plan, class Step, class X0>
     if constexpr (!is_open_plan<Plan>) each_plan_number(plan, [&sum](std::int64_t number) { sum.number(number); });
     else sum.number(plan.slots());
   });
-  bool whole = true;
   run_id held;
   if constexpr (!copied_state<State>) {
     contents all{name.sum()};
     name.sum().begin();
     all.add(std::as_const(x0));
-    if (whole = all.whole(); whole) held = name.sum().value();
+    if (all.whole()) held = name.sum().value();
+    else if (known.states && !has_key) known = {false, false, why_unknown_object};
   }
   name.set(run_part::initial, name_of_type<State>(), [&](id_sum& sum) {
     as_stored<State>(x0, [&sum](auto const& x) { add_value(sum, x); });
@@ -226,7 +248,6 @@ template <class State, class Parts, class Plan, class Step, class X0>
         choices->all.erase(choices->all.begin() + std::ptrdiff_t(before), choices->all.end());
       }
     });
-  return whole;
 }
 
 [[noreturn]] inline void refuse_nothing_found(char const* why, step_index steps) {
@@ -236,7 +257,7 @@ template <class State, class Parts, class Plan, class Step, class X0>
 
 /// Whether a record can hold the adjoint.
 template <class Bar, class State>
-inline constexpr bool reads_bar = std::is_default_constructible_v<Bar> && written_state<Bar> &&
+inline constexpr bool reads_bar = std::is_default_constructible_v<Bar> && written_whole<Bar>() &&
                                   (!std::is_same_v<Bar, library_bar> || saves_bar<State>);
 /// Why it cannot.
 template <class Bar>

@@ -38,6 +38,7 @@ class block_packer {
     return codec == nullptr ? 0 : rounded(codec->memory()) + block + head + block;
   }
   [[nodiscard]] std::size_t held() const noexcept { return memory_ ? memory_bytes(codec_) : 0; }
+  [[nodiscard]] block_codec const& codec() const noexcept { return *codec_; }  ///< \pre it was prepared
   /// Takes its memory, if it has none.
   void prepare(block_codec const& codec) {
     if (memory_) return;

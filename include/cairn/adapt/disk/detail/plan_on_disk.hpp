@@ -66,7 +66,8 @@ class disk_planner {
     step_index const shortest = parts_of(steps_, most);
     auto filed = widest(memory - apart, 0, steps_ - 1, [&](slot_index inside) {
       // With one state more than slots inside, each step of a period runs twice: the last state needs no slot.
-      return two_level{steps_, on_disk_ ? shortest : (std::max)(shortest, inside + 2), inside};
+      step_index const without_last = inside < steps_ - 2 ? inside + 2 : steps_;
+      return two_level{steps_, on_disk_ ? shortest : (std::max)(shortest, without_last), inside};
     });
     if (!alone || (filed && calls(*filed) < calls(*alone))) return filed;
     return alone;
@@ -96,7 +97,8 @@ class disk_planner {
     auto const shown = [](wide bytes) { return std::int64_t((std::min)(bytes, wide(INT64_MAX))); };
     char const* const who = "cairn::budget_of";
     char const* const problem = "no plan keeps the sweep within the budget of memory";
-    char const* const advice = "give at least that many bytes, or a state or an adjoint that is smaller";
+    char const* const advice =
+        "give at least that many bytes: besides states the run on disk itself takes 68 KiB, with compression 0.8 MB";
     if (!on_disk_)
       throw infeasible_budget{
           who, problem, {{"budget", shown(budget)}, {"least", shown(high)}, {"steps", all_steps_}}, advice};

@@ -81,7 +81,12 @@ class run_folder {
   template <class Read>
   [[nodiscard]] bool read_values(descriptor const& file, file_head const& head, std::uint64_t begin,
                                  Read const& read) {
-    file_reader source{file.get(), memory, head, begin};
+    return read_values_by(memory, file, head, begin, read);
+  }
+  template <class Read>
+  [[nodiscard]] static bool read_values_by(io_memory& by, descriptor const& file, file_head const& head,
+                                           std::uint64_t begin, Read const& read) {
+    file_reader source{file.get(), by, head, begin};
     if (!source.unchanged()) return false;
     try {
       read(source);
@@ -151,18 +156,31 @@ class run_folder {
   template <class Write>
   [[nodiscard]] int write_slot(slot_index slot, std::int64_t step, std::uint64_t state_hash, std::uint16_t flags,
                                Write const& write, std::uint64_t& bytes, std::uint64_t before = 0) {
+    lock_.beat(folder_);
+    return write_slot_by(memory, slot, step, state_hash, flags, write, bytes, before);
+  }
+  /// The same by memory of the caller's, so that several slots can be written at once.
+  template <class Write>
+  [[nodiscard]] int write_slot_by(io_memory& by, slot_index slot, std::int64_t step, std::uint64_t state_hash,
+                                  std::uint16_t flags, Write const& write, std::uint64_t& bytes,
+                                  std::uint64_t before) const {
     descriptor const file = open_in(folder_of(slot), slot_name(slot).data(), O_RDWR | O_CREAT, second_name::new_file);
     if (!file) return errno;
-    lock_.beat(folder_);
     file_head head = fresh_head(file_kind::checkpoint, std::uint32_t(slot), step);
     head.state_hash = state_hash;
     head.flags = flags;
     head.sequence = before;
-    file_writer sink{file.get(), memory, head.step, packs_};
+    file_writer sink{file.get(), by, head.step, packs_};
     write(sink);
     int const error = sink.finish(head);
     bytes = sink.written();
     return error;
+  }
+  /// The lock shows that this process is alive.
+  void beat() { lock_.beat(folder_); }
+  /// Prepares memory of the caller's for these files.
+  void prepare(io_memory& other) const {
+    if (packs_) other.packer.prepare(memory.packer.codec());
   }
   /// The hash of the state behind the one in `live_slot`, which another process compares with what it makes.
   void note_next(std::uint64_t hash) noexcept {
@@ -200,23 +218,33 @@ class run_folder {
   /// Reads values by read(source). Returns whether the file holds them, whole and unchanged.
   /// \param state_hash  becomes what the head says of the state
   template <class Read>
-  [[nodiscard]] bool read_slot(slot_index slot, std::int64_t step, Read const& read,
-                               std::uint64_t* state_hash = nullptr) {
+  [[nodiscard]] bool read_slot(slot_index slot, std::int64_t step, Read const& read) {
+    return read_slot_by(memory, slot, step, read);
+  }
+  template <class Read>
+  [[nodiscard]] bool read_slot_by(io_memory& by, slot_index slot, std::int64_t step, Read const& read,
+                                  std::uint64_t* state_hash = nullptr) const {
     descriptor const file = open_in(folder_of(slot), slot_name(slot).data(), O_RDONLY);
     file_head const head = head_of(file, file_kind::checkpoint, std::uint32_t(slot), run_, steps_);
     if (state_hash != nullptr) *state_hash = head.state_hash;
-    return head.sound() && head.step == std::uint64_t(step) && read_values(file, head, 0, read);
+    return head.sound() && head.step == std::uint64_t(step) && read_values_by(by, file, head, 0, read);
   }
   /// Reads a state, and by beside(source) what stands behind it.
   /// \throws invalid_call   if it is not the one that was written, though the file is whole and unchanged
   template <class Value, class Beside>
   [[nodiscard]] bool read_checkpoint(slot_index slot, std::int64_t step, Value& into, Beside const& beside) {
+    return read_checkpoint_by(memory, slot, step, into, beside);
+  }
+  /// The same by memory of the caller's.
+  template <class Value, class Beside>
+  [[nodiscard]] bool read_checkpoint_by(io_memory& by, slot_index slot, std::int64_t step, Value& into,
+                                        Beside const& beside) const {
     std::uint64_t hash = 0;
     auto const read = [&](auto& source) {
       read_state(into, source);
       beside(source);
     };
-    if (!read_slot(slot, step, read, &hash)) return false;
+    if (!read_slot_by(by, slot, step, read, &hash)) return false;
     if (hash != 0 && hash != hash_of(std::as_const(into)))
       refuse_loss("a state that is read back is not the one that was written", step);
     return true;

@@ -79,6 +79,10 @@ class run_journal : public compared_states<State, Step, Sums, Object, Choices, A
     report_.why = why_other_states;
     return true;
   }
+  /// Whether parameters, or what a function holds, have changed: nothing that is written is used.
+  [[nodiscard]] bool is_changed() const noexcept { return changed_; }
+  /// Whether somebody is told of files that are whole, while nothing is written.
+  [[nodiscard]] bool tells_files() const noexcept { return bool(committed_); }
   /// Whether the run was asked to stop when the last adjoint began.
   [[nodiscard]] bool is_ending() const noexcept { return ending_; }
   [[nodiscard]] bool is_on_its_way_back() const noexcept { return commit_last_ != nullptr; }

@@ -9,17 +9,20 @@
 #include <cairn/adapt/disk/detail/file_head.hpp>
 #include <cairn/core/action.hpp>
 #include <cairn/core/state_bytes.hpp>
+#include <cairn/run/with/flush_subnormals.hpp>
 
 namespace cairn::detail {
 
 /// What a run is known by.
 enum class run_part : std::uint8_t {
-  verb, steps, plan, initial, params, key, code, step, adjoint, seed, objective, condition, first
+  verb, steps, plan, initial, params, key, code, step, adjoint, seed, objective, condition, first,
+  arithmetic  ///< how the thread rounds, and whether it flushes subnormal numbers; given where it is not the default
 };
-inline constexpr std::size_t run_parts = std::size_t(run_part::first) + 1;
+inline constexpr std::size_t run_parts = std::size_t(run_part::arithmetic) + 1;
 /// Their names.
 inline constexpr char const* part_names[run_parts] = {"verb", "n",    "plan",    "x0",   "p",         "key",       "code",
-                                                     "step", "adjoint", "seed", "objective", "condition", "state 1"};
+                                                     "step", "adjoint", "seed", "objective", "condition", "state 1",
+                                                     "arithmetic"};
 /// Why nothing of the nearest run is used, if it differs in this part alone.
 inline constexpr char const* why_other_part[run_parts] = {
     "the nearest run in the folder is of another verb",
@@ -34,7 +37,8 @@ inline constexpr char const* why_other_part[run_parts] = {
     "the nearest run in the folder has another seed, or one that holds or reads something else",
     "the nearest run in the folder has another objective, or one that holds or reads something else",
     "the nearest run in the folder has another condition, or one that holds or reads something else",
-    "in the nearest run in the folder step 0 makes another state of x0: what it reads otherwise differs, or the arithmetic"};
+    "in the nearest run in the folder step 0 makes another state of x0: what it reads otherwise differs, or the arithmetic",
+    "the nearest run in the folder rounds in another way, or treats subnormal numbers in another way"};
 inline constexpr char const* why_changed =
     "parameters changed during the sweep, or what a function holds, which may be a sum: nothing of it is kept; give sums "
     "as cairn::wrt{p, dp}";
@@ -55,7 +59,7 @@ inline constexpr char const* why_unknown_part[run_parts] = {
      "or give a key"),
     ("the condition holds what cannot be seen, as a pointer; name what it reads, cairn::reads_only(condition, values...), "
      "or give a key"),
-    ""};
+    "", ""};
 
 inline constexpr char const* why_unknown_object =
     "the object holds what cannot be seen beside its snapshots; give a key, or the object members write_state(sink) const "
@@ -79,8 +83,10 @@ class run_name {
     (*this)[which] = {sum_.value(), true, type};
   }
   [[nodiscard]] run_id id() {
+    if (auto const mode = bits_of_float_mode(); mode != 0)
+      set(run_part::arithmetic, "", [mode](id_sum& sum) { sum.number(std::uint64_t{mode}); });
     sum_.begin();
-    sum_.number(std::uint64_t{4});  // the format: of hashes of states, too
+    sum_.number(std::uint64_t{5});  // the format: of hashes of states, too
     for (auto const& one : all_) sum_.number(one.given), sum_.number(one.value.words[0]), sum_.number(one.value.words[1]);
     return sum_.value();
   }

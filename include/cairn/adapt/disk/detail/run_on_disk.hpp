@@ -61,7 +61,7 @@ Bar sweep_on_disk(Given const& given, Agreement const& all, std::string path, di
   disk_report& report = told.report();
   step_index const n = plan.steps();
   run_name name;
-  trust known = name_given<of>(name, asked, parts).trusted(!asked.key.empty(), of::sums_on_the_way);
+  trust known = name_given<of, Bar>(name, asked, parts).trusted(!asked.key.empty(), of::sums_on_the_way);
   if constexpr (!reads_bar<Bar, State>)
     if (known.record) known = {known.states, false, why_no_bar<Bar>};
 
@@ -71,8 +71,7 @@ Bar sweep_on_disk(Given const& given, Agreement const& all, std::string path, di
   run_id const held = held_now<of>(name.sum(), parts);
   std::uint64_t const held_bytes = name.sum().bytes();
   auto const unchanged = [&] { return held_now<of>(name.sum(), parts) == held; };
-  bool const whole = name_loop<State>(name, parts, plan, step, x0);
-  if (!whole && known.states && asked.key.empty()) known = {false, false, why_unknown_object};
+  name_loop<State>(name, parts, plan, step, x0, !asked.key.empty(), known);
   run_folder folder{outer, path, agreed_id(all, name.id()), n};
   folder.keep_name(name);
   if (asked.compress != nullptr) folder.compress(*asked.compress);
@@ -81,7 +80,8 @@ Bar sweep_on_disk(Given const& given, Agreement const& all, std::string path, di
   journal_type journal{folder, report, &step, sums{{parts.terms}, parts.dp}, object_in(x0), choices_of(*parts.step),
                        asked, all};
   store_type store{folder, journal, copied_from<State>(x0),
-                   as_stored<State>(x0, [](auto const& x) { return written_bytes(x); }), plan.leaf()};
+                   as_stored<State>(x0, [](auto const& x) { return written_bytes(x); }), plan.leaf(), false,
+                   asked.behind};
   store.reverses_by(adjoint);
   journal.watch(unchanged, held_bytes);
   if (known.record) journal.commits();

@@ -23,7 +23,7 @@ struct trust {
 };
 /// Which functions could be seen through.
 struct seen_parts {
-  bool all[run_parts] = {true, true, true, true, true, true, true, true, true, true, true, true, true};
+  bool all[run_parts] = {true, true, true, true, true, true, true, true, true, true, true, true, true, true};
   [[nodiscard]] bool& operator[](run_part which) noexcept { return all[std::size_t(which)]; }
 
   /// States are what the step made, with sums of terms beside them; records are what the adjoint made of these.

@@ -6,11 +6,36 @@
 #include <cairn/adapt/mpi/collective.hpp>
 #include <cairn/adapt/mpi/detail/agreement.hpp>
 #include <cairn/adapt/mpi/detail/rendezvous.hpp>
+#include <cairn/core/action.hpp>
 #include <cairn/core/event.hpp>
+#include <cairn/core/wide.hpp>
 #include <cairn/run/sweep/detail/kept_together.hpp>
 #include <cairn/run/sweep/detail/one_of.hpp>
 
 namespace cairn::detail {
+
+/// A keeper of a run, such as `disk`, for one of several processes. See `keeps_runs`.
+/// \tparam Agreement  has the members of `one_process`
+template <class Keeper, class Agreement>
+struct kept_together {
+  Keeper const& keeper;
+  Agreement all;
+
+  struct keeps_runs {
+    [[nodiscard]] static wide memory_bytes(kept_together const& on, slot_index slots, bool keeps_run = false) {
+      return Keeper::keeps_runs::memory_bytes(on.keeper, slots, keeps_run);
+    }
+    [[nodiscard]] static constexpr slot_index states_behind(kept_together const&) noexcept { return 0; }
+    template <class Bar, class State, class... Rest>
+    static Bar sweep(kept_together const& on, one_process const&, Rest&&... rest) {
+      return Keeper::keeps_runs::template sweep<Bar, State>(on.keeper, on.all, static_cast<Rest&&>(rest)...);
+    }
+    template <class State, class Step, class... Rest>
+    static auto kept(kept_together const& on, Rest&&... rest) {
+      return Keeper::keeps_runs::template kept<State, Step>(on.keeper, static_cast<Rest&&>(rest)..., on.all);
+    }
+  };
+};
 
 /// The argument itself; if it is an observer, and ranks meet between actions, an observer around it that also meets the
 /// other ranks; if it keeps runs on disk, one that agrees with the other ranks.

@@ -6,7 +6,7 @@
 #include <optional>
 #include <utility>
 #include <vector>
-#include <cairn/core/detail/compiler.hpp>
+#include <cairn/core/detail/powers.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/plan/chain/chain_planner.hpp>
 #include <cairn/plan/chain/detail/chain_model.hpp>

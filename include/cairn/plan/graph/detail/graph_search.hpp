@@ -156,22 +156,29 @@ class graph_search {
     } catch (too_much_work const&) {}
     return measure.cost(lean_).peak;
   }
-  /// Sets lean_ to the plan with the least peak that is found.
+  /// Sets lean_ to the plan with the least peak that is found. It is looked for without times: they are measured, so a
+  /// budget that was enough in one run would be too little in the next.
   void make_lean(run_measure& measure) {
     std::int64_t least = measure.cost(lean_).peak;
-    lower_set_table table{model_, blocks(), 1, table_effort, &meter_};
-    if (table.time(table.least_budget())) {
-      run_order runs = table.runs(table.least_budget());
-      if (std::int64_t const peak = measure.cost(runs).peak; peak < least) least = peak, lean_ = std::move(runs);
-    }
-    // Bisection. A plan that is not found may still exist, so the search can end above the true least budget.
-    for (std::int64_t low = bound_; low < least;) {
-      std::int64_t const middle = low + (least - low) / 2;
-      run_search search{model_, middle, std::uint64_t(options_.effort) / 16, &meter_};
-      for (int tries = 0; tries < 4 && !search.has_found(); ++tries)
-        if (!search.offer(lean_)) (void)search.offer(store_all_runs(model_));
-      if (search.has_found()) least = search.cost().peak, lean_ = search.best();
-      else low = middle + 1;
+    graph_model untimed = model_;
+    for (bool const by_bytes : {false, true}) {  // what is dropped first: few operations, or few bytes
+      if (by_bytes) untimed.time = untimed.bytes;
+      else std::fill(untimed.time.begin(), untimed.time.end(), 1);
+      graph_blocks const parts{untimed, std::size_t(options_.block_operations), most_places, &meter_};
+      lower_set_table table{untimed, parts, 1, table_effort, &meter_};
+      if (table.time(table.least_budget())) {
+        run_order runs = table.runs(table.least_budget());
+        if (std::int64_t const peak = measure.cost(runs).peak; peak < least) least = peak, lean_ = std::move(runs);
+      }
+      // Bisection. A plan that is not found may still exist, so the search can end above the true least budget.
+      for (std::int64_t low = bound_; low < least;) {
+        std::int64_t const middle = low + (least - low) / 2;
+        run_search search{untimed, middle, std::uint64_t(options_.effort) / 16, &meter_};
+        for (int tries = 0; tries < 4 && !search.has_found(); ++tries)
+          if (!search.offer(lean_)) (void)search.offer(store_all_runs(model_));
+        if (search.has_found()) least = search.cost().peak, lean_ = search.best();
+        else low = middle + 1;
+      }
     }
   }
   [[nodiscard]] graph_blocks const& blocks() {

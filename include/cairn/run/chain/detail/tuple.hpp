@@ -26,11 +26,14 @@ namespace cairn::detail {
 /// Stage Place; for a tuple of references, the stage referred to.
 template <class Given, std::size_t Place>
 using stage_in = std::remove_reference_t<decltype(std::get<Place>(std::declval<Given&>().stages))>;
+/// How many stages a tuple has.
 template <class Given> inline constexpr std::size_t chain_length = 0;
 template <class Stages, class Params, class DP>
   requires stage_tuple<Stages>
 inline constexpr std::size_t chain_length<chain_given<Stages, Params, DP>> =
     std::tuple_size_v<std::remove_const_t<Stages>>;
+template <class Given>
+inline constexpr std::size_t chain_length<Given const> = chain_length<Given>;
 
 /// The type of state Place.
 template <class Given, class X0, std::size_t Place>

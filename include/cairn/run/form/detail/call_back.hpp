@@ -10,13 +10,13 @@ namespace cairn::detail {
 
 /// The form of an adjoint in a loop with these parameters, `no_params` if it has none.
 template <class Fn, class State, class Bar, class Params, class DP>
-[[nodiscard]] consteval adjoint_shape adjoint_in_loop() {
+consteval adjoint_shape adjoint_in_loop() {
   if constexpr (no_p<Params>) return shape_of_adjoint<Fn, State, Bar>();
   else return shape_of_adjoint_with<Fn, State, Bar, Params, DP>();
 }
 /// Whether its call may leave an object in another state.
 template <class Fn, class State, class Bar, class Params, class DP>
-[[nodiscard]] consteval bool moves_in_loop() {
+consteval bool moves_in_loop() {
   if constexpr (no_p<Params>) return moves_object<Fn, State, Bar>();
   else return moves_object<Fn, State, Bar, Params const&, DP&>();
 }
@@ -28,8 +28,8 @@ concept goes_back = requires { typename Fn::goes_back; };
 
 /// Bar becomes the adjoint of x, state `from`, where it was that of state `to`.
 template <class State, class Fn, class Input, class Bar, class Params, class DP>
-void call_back(Fn& given, Input& x, [[maybe_unused]] State const* x1, Bar& bar, [[maybe_unused]] Params const& p,
-               [[maybe_unused]] DP& dp, step_index const from, [[maybe_unused]] step_index const to) {
+void call_back(Fn& given, Input& x, State const* x1, Bar& bar, Params const& p,
+               DP& dp, step_index const from, step_index const to) {
   auto& f = referred_to(given);
   using called = std::remove_reference_t<decltype(f)>;
   static constexpr auto shape = adjoint_in_loop<called, State, Bar, Params, DP>();
@@ -45,45 +45,5 @@ void call_back(Fn& given, Input& x, [[maybe_unused]] State const* x1, Bar& bar, 
   else if constexpr (with) pull_back(f, bar, x, bar, p, dp);
   else pull_back(f, bar, x, bar);
 }
-
-/// The call operators of an adjoint made of another one, as users call it: `shape_on<State, Bar>()` is the other's form.
-template <class Self>
-struct adjoint_over {
-  using goes_back = void;
-  template <class State, class Bar>
-  static constexpr adjoint_form form = Self::template shape_on<State, Bar>().form;
-  template <class State>
-  using input = std::conditional_t<saved_state<std::remove_const_t<State>>, State, State const>;
-
-  template <class State, class Bar>
-    requires(form<std::remove_const_t<State>, Bar> == adjoint_form::one_step)
-  void operator()(State& x, Bar& bar, step_index const i) const { plain(x, bar, i, i + 1); }
-  template <class State, class Bar>
-    requires(form<std::remove_const_t<State>, Bar> == adjoint_form::leaf)
-  void operator()(State& x, Bar& bar, step_index const first, step_index const last) const {
-    plain(x, bar, first, last);
-  }
-  template <class State, class Bar>
-    requires(form<State, Bar> == adjoint_form::with_next)
-  void operator()(State const& x, State const& x1, Bar& bar, step_index const i) const { plain(x, bar, i, i + 1, &x1); }
-  template <class State>
-    requires(saved_state<State> && form<State, library_bar> == adjoint_form::one_step)
-  void operator()(State& x, step_index const i) const {
-    library_bar bar;
-    plain(x, bar, i, i + 1);
-  }
-  template <class State>
-    requires(saved_state<State> && form<State, library_bar> == adjoint_form::leaf)
-  void operator()(State& x, step_index const first, step_index const last) const {
-    library_bar bar;
-    plain(x, bar, first, last);
-  }
-
- private:
-  template <class Input, class Bar, class State = std::remove_const_t<Input>>
-  void plain(Input& x, Bar& bar, step_index const from, step_index const to, State const* x1 = nullptr) const {
-    static_cast<Self const&>(*this).template back<State>(x, x1, bar, no_parameters, no_gradient, from, to);
-  }
-};
 
 }  // namespace cairn::detail

@@ -25,11 +25,12 @@ concept workspace_or_store =
     std::is_same_v<WorkGiven, own_workspace> || is_workspace_for<WorkGiven, State, Plan> || store_of<WorkGiven, State>;
 
 /// The kinds of arguments.
-enum class last_kind : std::uint8_t { work, observer, options, params, report, unknown };
+enum class last_kind : std::uint8_t { work, observer, options, params, report, helper, unknown };
 /// The kind of an argument of type T, as passed.
 template <class T, class State, class Plan>
 inline constexpr last_kind kind_of_last =
     is_wrt<T> ? last_kind::params
+    : requires { typename std::remove_cvref_t<T>::walks_ahead; } ? last_kind::helper
     : is_report<T> ? last_kind::report
     : is_setting<T> || std::is_same_v<std::remove_cvref_t<T>, no_options> ? last_kind::options
     : workspace_or_store<std::remove_cvref_t<T>, State, Plan> || keeps_runs<T> ? last_kind::work
@@ -40,33 +41,38 @@ inline constexpr int count_of_last = (0 + ... + int(kind_of_last<Last, State, Pl
 
 /// Refuses a run on disk where a stopped sweep goes on.
 template <bool Here>
-[[nodiscard]] consteval bool check_begins() {
+consteval bool check_begins() {
   static_assert(Here,
                 "cairn: a run on cairn::disk goes on by itself, without resume: call the verb with which it began once "
                 "more, with the same arguments, such as cairn::gradient(step, x0, plan, seed, adjoint, run)");
   return Here;
 }
+/// Whether the step may run on the thread of a helper, if the argument is one.
+template <class Step, class State, class T>
+inline constexpr bool runs_beside_with = [] {
+  if constexpr (requires { typename T::walks_ahead; }) return T::walks_ahead::template takes<Step, State>();
+  else return true;
+}();
 /// Whether each argument is known, and none given twice.   \tparam OnDisk  whether the verb can be run on disk
-template <bool OnDisk, class State, class Plan, class... Last>
-[[nodiscard]] consteval bool check_last() {
+template <bool OnDisk, class Step, class State, class Plan, class... Last>
+consteval bool check_last() {
   constexpr bool here = check_begins<OnDisk || !kept_on_disk<Last...>>();
   constexpr bool known = count_of_last<last_kind::unknown, State, Plan, Last...> == 0;
-  constexpr bool once = count_of_last<last_kind::work, State, Plan, Last...> < 2 &&
-                        count_of_last<last_kind::observer, State, Plan, Last...> < 2 &&
-                        count_of_last<last_kind::options, State, Plan, Last...> < 2 &&
-                        count_of_last<last_kind::params, State, Plan, Last...> < 2 &&
-                        count_of_last<last_kind::report, State, Plan, Last...> < 2;
+  constexpr bool once =
+      !known || ((count_of_last<kind_of_last<Last, State, Plan>, State, Plan, Last...> < 2) && ...);
   static_assert(
       known,
       "cairn: what follows may be, in any order, a workspace for this state and plan or a store, an observer, "
-      "cairn::sweep_options, cairn::wrt{p, dp} and a cairn::sweep_report; one argument is none of these");
+      "cairn::sweep_options, cairn::wrt{p, dp}, a cairn::sweep_report and cairn::parallel; one argument is none of "
+      "these");
   static_assert(once, "cairn: two arguments of the same kind follow; give each kind once");
-  return here && known && once;
+  constexpr bool beside = (runs_beside_with<Step, State, std::remove_cvref_t<Last>> && ... && true);
+  static_assert(beside,
+                "cairn: with cairn::parallel the step runs on one thread while the adjoint runs on another; if they share "
+                "nothing that one of them changes, say so by cairn::concurrent(step), or a member `static constexpr bool "
+                "concurrent = true`");
+  return here && known && once && beside;
 }
-template <class State, class Plan, class... Last>
-[[nodiscard]] consteval bool check_last_arguments() { return check_last<false, State, Plan, Last...>(); }
-template <class State, class Plan, class... Last>
-[[nodiscard]] consteval bool check_last_or_disk() { return check_last<true, State, Plan, Last...>(); }
 
 /// The argument of a kind, or `otherwise`.
 template <last_kind Kind, class State, class Plan, class Otherwise>
@@ -88,33 +94,29 @@ using passed_as = std::conditional_t<std::is_lvalue_reference_v<T>, T, std::remo
 template <class State, class Plan, class... Last>
 using wrt_in = std::remove_cvref_t<last_type<last_kind::params, State, Plan, no_wrt, Last...>>;
 
-template <class... Last> struct first_argument { using type = own_workspace; };
-template <class First, class... Rest> struct first_argument<First, Rest...> { using type = First; };
-/// The first of the arguments as passed, or what stands for none.
-template <class... Last> using first_of_last = typename first_argument<Last...>::type;
+/// The first of the arguments, or what stands for none.
+template <class... Last>
+using first_of_last = decltype(argument_at<0>(std::declval<Last&>()..., std::declval<own_workspace&>()));
 
 /// The workspace of a sweep for the caller's argument: a reference to the caller's workspace, or a new one over the
 /// caller's store.
 template <class State, class Plan, class Options, class Work>
-struct used_workspace {
-  using type = workspace<State, Plan, std::remove_reference_t<Work>&, workspace_options<Options>>;
-};
+[[nodiscard]] consteval auto find_workspace() {
+  using given = std::remove_cvref_t<Work>;
+  using asked = workspace_options<Options>;
+  if constexpr (is_workspace_for<given, State, Plan>) return std::type_identity<Work>{};
+  else if constexpr (std::is_same_v<given, own_workspace>)
+    return std::type_identity<workspace<State, Plan, memory_store, asked>>{};
+  else return std::type_identity<workspace<State, Plan, std::remove_reference_t<Work>&, asked>>{};
+}
 template <class State, class Plan, class Options, class Work>
-  requires is_workspace_for<std::remove_cvref_t<Work>, State, Plan>
-struct used_workspace<State, Plan, Options, Work> { using type = Work; };
-template <class State, class Plan, class Options, class Work>
-  requires std::is_same_v<std::remove_cvref_t<Work>, own_workspace>
-struct used_workspace<State, Plan, Options, Work> {
-  using type = workspace<State, Plan, memory_store, workspace_options<Options>>;
-};
+using used_workspace = typename decltype(find_workspace<State, Plan, Options, Work>())::type;
 
 /// That workspace, for a sweep that ends before the call returns.
 template <class State, class Plan, class Options, class Work>
-[[nodiscard]] typename used_workspace<State, Plan, Options, Work&>::type workspace_from(Work& work) {
-  using type = typename used_workspace<State, Plan, Options, Work&>::type;
-  if constexpr (std::is_same_v<Work, own_workspace>) return type{};
-  else if constexpr (std::is_reference_v<type>) return work;
-  else return type{work};
+[[nodiscard]] auto workspace_from(Work& work) -> used_workspace<State, Plan, Options, Work&> {
+  if constexpr (std::is_same_v<Work, own_workspace>) return {};
+  else return used_workspace<State, Plan, Options, Work&>(work);
 }
 
 struct no_report {};
@@ -136,17 +138,11 @@ struct last_given {
   /// The observer, which also fills in the report, if there is one.
   [[nodiscard]] decltype(auto) watching() const {
     if constexpr (!reports) return (observer);
-    else {
-      report->state_bytes = 0;
-      return reporting<std::remove_reference_t<Observer>&>{observer, *report};
-    }
+    else return reporting<std::remove_reference_t<Observer>&>{observer, *report};
   }
   [[nodiscard]] kept_observer kept_watching() const {
     if constexpr (!reports) return std::forward<Observer>(observer);
-    else {
-      report->state_bytes = 0;
-      return {std::forward<Observer>(observer), *report};
-    }
+    else return {std::forward<Observer>(observer), *report};
   }
   /// The same in another workspace, for a sweep whose parameters are bound.
   template <class Other>
@@ -166,10 +162,15 @@ template <class State, class Plan, class... Last>
   }();
   auto options = last_of<last_kind::options, State, Plan>(no_options{}, last...);
   auto by = last_of<last_kind::params, State, Plan>(no_wrt{}, last...);
-  return last_given<passed_as<Work>, passed_as<Observer>, decltype(options), decltype(by),
-                    std::remove_const_t<decltype(report)>>{
+  last_given<passed_as<Work>, passed_as<Observer>, decltype(options), decltype(by),
+                    std::remove_const_t<decltype(report)>> given{
       last_of<last_kind::work, State, Plan>(nobodys_workspace, std::forward<Last>(last)...),
       last_of<last_kind::observer, State, Plan>(not_observed, std::forward<Last>(last)...), options, by, report};
+  if constexpr (count_of_last<last_kind::helper, State, Plan, Last...> == 0) return given;
+  else {
+    auto const& how = last_of<last_kind::helper, State, Plan>(0, last...);
+    return how.template given<State>(std::move(given));
+  }
 }
 
 }  // namespace cairn::detail

@@ -53,26 +53,29 @@ struct loop_adjoint {
   static constexpr bool moves_object = moves_in_loop<Fn, State, Bar, Params, DP>();
   using bar_type = Bar;
   using loop_type = loop_values<Params, DP, Terms, Step>;
+  static constexpr bool walks = requires { typename Fn::walks; };  // its leaves pass each state, and add terms there
   Fn& adjoint;
   loop_type loop;
 
   /// An object comes back to state `from`, if that has terms.   \param x1  the state after step `from`, for
   /// adjoints that take it   \param held  bytes that terms hold beside
   void back(lent_state<State> x, State const* x1, Bar& bar, step_index const from, step_index const to,
-            [[maybe_unused]] wide const held = 0) const {
+            wide const held = 0) const {
     if constexpr (!loop_type::has_terms) call_back<State>(adjoint, x, x1, bar, loop.p, loop.dp, from, to);
+    else if constexpr (walks) adjoint.template back<State>(x, x1, bar, loop.p, loop.dp, from, to, &loop.terms);
     else {
       if constexpr (form == adjoint_form::leaf)
         if (loop.terms.next_after(from) < to) return reverse_in_parts<State, Bar, copies>(*this, x, bar, from, to);
       if constexpr (moves_object) {
         if (loop.terms.any_at(from)) {
           auto const before = taken_snapshot(std::as_const(x));
-          loop.terms.held(held + heap_if_known(before), 0);
+          loop.terms.held(held + heap_if_known(before) + told_tape(to - from), 0);
           call_back<State>(adjoint, x, x1, bar, loop.p, loop.dp, from, to);
           restore_state(x, before);
           return loop.terms.pull(std::as_const(x), bar, from);
         }
       }
+      if constexpr (tells_tape) loop.terms.held(held + told_tape(to - from), 0);
       call_back<State>(adjoint, x, x1, bar, loop.p, loop.dp, from, to);
       loop.terms.pull(std::as_const(x), bar, from);
     }
@@ -93,7 +96,7 @@ struct loop_adjoint {
     back(x, &x1, bar, i, i + 1);
   }
   template <class... Index>
-    requires(std::is_same_v<Bar, library_bar> && sizeof...(Index) == (form == adjoint_form::leaf ? 2 : 1))
+    requires(barless<Bar> && sizeof...(Index) == (form == adjoint_form::leaf ? 2 : 1))
   void operator()(lent_state<State> x, Index const... index) const {
     Bar bar;
     (*this)(x, bar, index...);
@@ -105,13 +108,19 @@ struct loop_adjoint {
   }
   template <class, class, class, class>
   void check_plans() const { check_plans_inside<State, Bar, Params, DP>(adjoint); }
+  template <class Other>
+  void meets(Other const* other) const
+    requires requires { function_in(adjoint).meets(other); }
+  {
+    function_in(adjoint).meets(other);
+  }
 
   using lent = std::conditional_t<copied_state<State>, State const, State>;
   static constexpr bool leaf_stays = weighing_of<Fn, lent>().memory_stays;
-  [[nodiscard]] wide leaf_bytes(lent& x, step_index steps) const
+  [[nodiscard]] wide leaf_bytes(lent& x, step_index leaf, step_index steps) const
     requires weighs_leaf_bytes<Fn, lent>
   {
-    return leaf_bytes_of(adjoint, x, steps);
+    return leaf_bytes_of(adjoint, x, leaf, steps);
   }
   [[nodiscard]] wide leaf_bytes(step_index steps) const
     requires tells_leaf_bytes<Fn>
@@ -127,23 +136,26 @@ struct loop_adjoint {
     return function_in(adjoint).leaf_held();
   }
   [[nodiscard]] term_needs of_terms(wide heap, step_index steps, step_index leaf) const {
-    if constexpr (!loop_type::has_terms) return {0, 0, leaf};
+    if constexpr (!loop_type::has_terms || walks) return {0, 0, leaf};
     else {
       wide const back = moves_object && loop.terms.next_after(-1) < steps ? heap : 0;
       if constexpr (form != adjoint_form::leaf) return {back};
       else {
-        auto const inside = loop.terms.inside(steps, leaf);
-        if (inside.states == 0) return {back, 0, leaf};
-        wide const beside =
-            copied_state<State> ? copies * (heap + sizeof(State) + bytes_a_frame) : heap + back;
-        return {wide(inside.states) * (heap + sizeof(state_in_leaf<State>)) + beside, inside.steps, inside.part};
+        wide const making = copied_state<State> ? copies * (heap + sizeof(State) + bytes_a_frame) : 0;
+        auto const inside = loop.terms.inside(steps, leaf, {heap, sizeof(state_in_leaf<State>), making},
+                                              [this](step_index part) { return told_tape(part); });
+        if (inside.steps == 0) return {back, 0, leaf};
+        wide const beside = copied_state<State> ? 0 : heap + back;
+        return {inside.bytes - told_tape(inside.part) + beside, inside.steps, inside.part};
       }
     }
   }
-  [[nodiscard]] wide terms_held() const noexcept
+  /// What terms have made a leaf hold beside the longest tape, which is as large as told.
+  [[nodiscard]] wide terms_held(wide tape) const noexcept
     requires loop_type::has_terms
   {
-    return loop.terms.most_held();
+    wide const most = loop.terms.most_held(), beside = tells_tape ? tape : 0;
+    return most > beside ? most - beside : 0;
   }
   [[nodiscard]] DP const& gradient_so_far() const noexcept { return loop.dp; }
   /// Steps that ran once more inside leaves.
@@ -154,6 +166,13 @@ struct loop_adjoint {
   }
 
  private:
+  /// The adjoint is a leaf's and says how many bytes its call takes, so that these need not be the most at the same
+  /// moment as the states for terms.
+  static constexpr bool tells_tape = form == adjoint_form::leaf && tells_leaf_bytes<Fn>;
+  [[nodiscard]] wide told_tape(step_index part) const {
+    if constexpr (tells_tape) return leaf_bytes(part);
+    else return 0;
+  }
   static constexpr wide copies = [] {  // of an `advanced_copy`
     if constexpr (!loop_type::has_terms) return 0;
     else return Step::given.form == step_form::in_place ? 1 : 2;
@@ -206,7 +225,7 @@ template <class Reverse, class Tape, class Bar, class Params, class DP, class St
 struct loop_reverse {
   static constexpr bool has_terms = !std::is_same_v<Terms, no_losses>;
   using kept = std::conditional_t<has_terms, tape_with_state<Tape, State>, Tape>;
-  using before = std::conditional_t<std::is_same_v<Bar, library_bar>, arguments<Tape&>, arguments<Tape&, Bar&>>;
+  using before = std::conditional_t<barless<Bar>, arguments<Tape&>, arguments<Tape&, Bar&>>;
   Reverse& reverse;
   Params const& p;
   DP& dp;
@@ -228,7 +247,7 @@ struct loop_reverse {
     }
   }
   void operator()(kept& tape, step_index const i) const
-    requires std::is_same_v<Bar, library_bar>
+    requires barless<Bar>
   {
     Bar bar;
     (*this)(tape, bar, i);
@@ -238,7 +257,7 @@ struct loop_reverse {
   {
     return {!copied_state<State> && terms.next_after(-1) < steps ? heap : 0};
   }
-  [[nodiscard]] wide terms_held() const noexcept
+  [[nodiscard]] wide terms_held(wide) const noexcept
     requires has_terms
   {
     return terms.most_held();
@@ -274,20 +293,11 @@ struct loop_restart {
     else return adjoint.restart(tape);
   }
 };
-template <class State, class Record, class Params>
-[[nodiscard]] auto bind_record(Record& record, Params const& p) {
-  return loop_record<Record, State, Params>{record, p, nothing_seen, nullptr};
-}
-template <class Tape, class Bar, class Reverse, class Params, class DP>
-[[nodiscard]] auto bind_reverse(Reverse& reverse, Params const& p, DP& dp) {
-  return loop_reverse<Reverse, Tape, Bar, Params, DP>{reverse, p, dp, nothing_seen, nullptr};
-}
-
 /// The adjoint with p and dp, and the terms of an objective, for bars of type Bar. Refers to all of them.
 /// \param object  a place for the address of an object; used by recording adjoints with terms only
 template <class State, class Bar, class Fn, class Params, class DP, class Terms, class Step>
 [[nodiscard]] auto bind_adjoint(Fn& adjoint, Params const& p, DP& dp, Terms& terms, Step& step,
-                                [[maybe_unused]] State** object) {
+                                State** object) {
   if constexpr (adjoint_in_loop<Fn, State, Bar, Params, DP>().form != adjoint_form::recorded)
     return loop_adjoint<Fn, State, Bar, Params, DP, Terms, Step>{adjoint, {p, dp, terms, step}};
   else {
@@ -309,7 +319,7 @@ template <class State, class Bar, class Fn, class Params, class DP>
 
 /// The forms of a loop's functions, for its plan.   \tparam Step  bound
 template <class Step, class Adjoint, class State, class Bar, class Params, class DP>
-[[nodiscard]] consteval sweep_form form_of() {
+consteval sweep_form form_of() {
   constexpr auto back = adjoint_in_loop<Adjoint, State, Bar, Params, DP>();
   return {.step = Step::given.form, .adjoint = back.form, .adjoint_by_value = back.by_value};
 }

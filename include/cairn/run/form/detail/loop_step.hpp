@@ -13,14 +13,14 @@ namespace cairn::detail {
 
 /// The form of a step, or of a record, in a loop with these parameters, `no_params` if it has none.
 template <class Fn, class State, class Params>
-[[nodiscard]] consteval step_shape step_in_loop() {
+consteval step_shape step_in_loop() {
   if constexpr (no_p<Params>) return shape_of_step<Fn, State>();
   else return shape_of_step_with<Fn, State, Params>();
 }
 
 /// Calls the user's step or record with p, if the loop has parameters, and the index, if it takes one.
 template <class State, bool Indexed, class Fn, class Params, class... States>
-constexpr decltype(auto) call_step(Fn& given, [[maybe_unused]] Params const& p, [[maybe_unused]] step_index const i,
+constexpr decltype(auto) call_step(Fn& given, Params const& p, step_index const i,
                                    States&... x) {
   auto& f = referred_to(given);
   using called = std::remove_reference_t<decltype(f)>;
@@ -76,7 +76,7 @@ struct loop_step {
   }
 
  private:
-  void see([[maybe_unused]] State const& x, [[maybe_unused]] step_index const i) const {
+  void see(State const& x, step_index const i) const {
     if constexpr (!std::is_same_v<Terms, no_losses>) terms->see(x, i);
   }
 };

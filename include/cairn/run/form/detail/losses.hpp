@@ -45,37 +45,55 @@ class losses {
   [[nodiscard]] bool any() const { return next_after(-1) < Objective::no_state; }
   /// The first state after i that has terms.
   [[nodiscard]] step_index next_after(step_index i) const { return objective_.next_after(i); }
-  /// The most states with terms inside a leaf of a loop, how many steps run once more to make them, and the longest
-  /// part of a leaf between them.
+  /// What a leaf holds because of terms at states inside it.
+  struct kept_inside {
+    wide heap;    ///< of one of these states
+    wide entry;   ///< what it has in a list, which stays until the leaf is reversed
+    wide making;  ///< only while they are made
+  };
+  /// How many steps run once more in a loop to make them, the longest part of a leaf between them, and the most bytes
+  /// of a leaf at any moment: a part is reversed when the states behind it are gone.
   struct inside_leaves {
-    step_index states = 0;
     wide steps = 0;
     step_index part = 0;
+    wide bytes = 0;
   };
-  [[nodiscard]] inside_leaves inside(step_index steps, step_index leaf) const {
+  /// \param tape  bytes of the adjoint call for a part of so many steps
+  template <class Tape>
+  [[nodiscard]] inside_leaves inside(step_index steps, step_index leaf, kept_inside const& kept, Tape tape) const {
     inside_leaves all;
-    step_index here = 0, before = 0, cut = 0;  // in the leaf of the term before, and leaves with terms so far
-    auto const part = [&](step_index from, step_index to) {
-      all.part = greater(all.part, lesser(to, steps) - from);
+    step_index before = 0, here = 0, cut = 0;  // where a part begins, states inside its leaf so far; leaves with some
+    wide most = 0;                             // of this leaf
+    auto const part = [&](step_index to) {
+      all.part = greater(all.part, to - before);
+      most = greater(most, wide(here) * kept.heap + tape(to - before));
     };
-    auto const end_of = [&](step_index i) {
-      return i / leaf == (steps - 1) / leaf ? steps : (i / leaf + 1) * leaf;
+    auto const end_leaf = [&] {
+      part(lesser(steps, (before / leaf + 1) * leaf));
+      most = greater(most, wide(here) * kept.heap + kept.making) + wide(here) * kept.entry;
+      all.bytes = greater(all.bytes, most);
     };
     for (step_index i = next_after(0); leaf > 1 && i < steps; i = next_after(i)) {
       if (i % leaf == 0) continue;
       if (cut == 0 || i / leaf != before / leaf) {
-        if (cut++ > 0) part(before, end_of(before));
-        here = 0, before = i - i % leaf;
+        if (cut++ > 0) end_leaf();
+        here = 0, most = 0, before = i - i % leaf;
       }
       all.steps += wide(i - before);
-      part(std::exchange(before, i), i);
-      all.states = greater(all.states, ++here);
+      part(i);
+      before = i, ++here;
     }
-    if (cut > 0) part(before, end_of(before));
-    if (steps > 0 && cut <= (steps - 1) / leaf) all.part = lesser(leaf, steps);  // one has none inside
+    if (cut > 0) end_leaf();
+    // Leaves that have none inside; one alone may be the last, which may be shorter.
+    if (step_index const last = (steps - 1) / leaf; steps > 0 && cut <= last) {
+      bool const only_last = cut == last && (cut == 0 || before / leaf < last);
+      step_index const whole = only_last ? steps - last * leaf : leaf;
+      all.part = greater(all.part, whole);
+      all.bytes = greater(all.bytes, tape(whole));
+    }
     return all;
   }
-  /// States are held, and steps run, because of terms inside a leaf.
+  /// States are held beside the tape of a leaf, and steps run, because of terms inside it.
   void held(wide bytes, step_index steps) noexcept {
     if (bytes > most_held_) most_held_ = bytes;
     ran_ += wide(steps);
@@ -102,7 +120,7 @@ class losses {
 };
 /// Bytes outside a state or snapshot, 0 if they are unknown.
 template <class T>
-[[nodiscard]] wide heap_if_known([[maybe_unused]] T const& x) {
+[[nodiscard]] wide heap_if_known(T const& x) {
   if constexpr (sized_state<T>) return wide(bytes_of(x)) - sizeof(T);
   else return 0;
 }

@@ -23,7 +23,7 @@ concept plan_place = plan_or_steps<T> || is_run_while<T>;
 
 /// p and x0 stand in each other's place.
 template <class ModelType, class State, class ParamsGiven>
-[[nodiscard]] consteval bool p_comes_first() {
+consteval bool p_comes_first() {
   if constexpr (no_p<ParamsGiven> || !state<State> || !state<ParamsGiven>) return false;
   else {
     using Step = std::remove_reference_t<decltype(step_in(std::declval<ModelType&>()))>;
@@ -35,7 +35,7 @@ template <class ModelType, class State, class ParamsGiven>
 }
 /// The adjoint is written for a bar of another type than the one that it would be given.
 template <class ModelType, class State, class ParamsGiven>
-[[nodiscard]] consteval bool writes_other_bar() {
+consteval bool writes_other_bar() {
   using Adjoint = std::remove_reference_t<decltype(adjoint_in(std::declval<ModelType&>()))>;
   using Bar = bar_in<ModelType, State>;
   using written = nth_parameter<Adjoint, 1>;
@@ -45,7 +45,7 @@ template <class ModelType, class State, class ParamsGiven>
 
 /// The checks of a model and an objective. One function: each function called adds lines to the compiler's message.
 template <class ModelType, class State, class ParamsGiven, class Objective>
-[[nodiscard]] consteval bool check_model() {
+consteval bool check_model() {
   constexpr bool model = has_parts<ModelType>;
   static_assert(model,
                 "cairn: the first argument must be a model: cairn::model{step, adjoint}, an object with members step "
@@ -130,7 +130,7 @@ struct plan_of_place<run_while<KeepGoing, Plan>> { using type = open_plan<Plan>;
 
 /// Refuses a plan in the place of p.
 template <class Objective, class... Last>
-[[nodiscard]] consteval bool check_p_before_plan() {
+consteval bool check_p_before_plan() {
   constexpr bool placed = !(objective<std::remove_cvref_t<Last>> || ... || false);
   static_assert(placed,
                 "cairn: p comes before the plan: differentiate(model, x0, p, plan, objective); several objectives are "
@@ -140,7 +140,7 @@ template <class Objective, class... Last>
 
 /// All checks of `differentiate`.
 template <class ModelType, class X0, class ParamsGiven, class Place, class Objective, class... Last>
-[[nodiscard]] consteval bool check_differentiated() {
+consteval bool check_differentiated() {
   using State = std::remove_cvref_t<X0>;
   using Wrt = typename model_wrt<ParamsGiven>::type;
   if constexpr (!check_p_before_plan<Objective, Last...>()) return false;
@@ -157,7 +157,7 @@ template <class ModelType, class X0, class ParamsGiven, class Place, class Objec
     else if constexpr (!check_sweep_options<State, options_asked<State, Plan, Last...>>()) return false;
     else if constexpr (!check_wrt<Wrt>()) return false;
     else if constexpr (!check_adjoint<AdjointF, State, Bar, Wrt>()) return false;
-    else if constexpr (!check_last_or_disk<State, Plan, Last...>()) return false;
+    else if constexpr (!check_last<true, StepF, State, Plan, Last...>()) return false;
     else
       return check_counted<State, Bar, Bar, shapes_with<Wrt>::template adjoint<AdjointF, State, Bar>().form, Place,
                            Wrt>();
@@ -172,7 +172,7 @@ template <class First, class Second>
 inline constexpr bool places_plan<First, Second> = plan_place<First>;
 /// Which order of the arguments after x0 was meant.
 template <class... Rest>
-[[nodiscard]] consteval bool check_order() {
+consteval bool check_order() {
   constexpr bool aimed = ((objective<Rest> || function_like<Rest> || generic<Rest>) || ... || false),
                  planned = (plan_place<Rest> || ... || false);
   constexpr bool whole = planned || !(std::is_floating_point_v<Rest> || ... || false) || !aimed;

@@ -25,33 +25,36 @@ void reverse_in_parts(Adjoint const& adjoint, lent_state<State> x, Bar& bar, ste
   std::vector<state_in_leaf<State>> cuts;
   cuts.reserve(std::size_t(count));
   wide held = wide(cuts.capacity()) * sizeof(state_in_leaf<State>);
-  auto const each = [&](auto const& run_to, auto const& now) {
+  auto const each = [&](wide making, auto const& run_to, auto const& now) {
     for (step_index from = first, at; (at = terms.next_after(from)) < last; from = at) {
       run_to(from, at);
       cuts.push_back({at, now()});
       held += heap_if_known(cuts.back().state);
     }
-    terms.held(held, cuts.back().at - first);
+    terms.held(held + making, cuts.back().at - first);
+  };
+  auto const back_to = [&](auto&& at_cut) {
+    adjoint.back(at_cut, nullptr, bar, cuts.back().at, last, held);
+    last = cuts.back().at;
+    held -= heap_if_known(cuts.back().state);
   };
   step_index failed = first;
   if constexpr (copied_state<State>) {
-    advanced_copy<State> live{x, step_type::given.form};
-    held += Copies * (heap_if_known(std::as_const(x)) + sizeof(State) + bytes_a_frame);
-    each([&](step_index from, step_index to) { live.run(adjoint.loop.step, from, to, failed); },
-         [&] { return copy_of(std::as_const(live).state()); });
-    for (; !cuts.empty(); cuts.pop_back()) {
-      adjoint.back(cuts.back().state, nullptr, bar, cuts.back().at, last, held);
-      last = cuts.back().at;
+    {
+      advanced_copy<State> live{x, step_type::given.form};
+      each(Copies * (heap_if_known(std::as_const(x)) + sizeof(State) + bytes_a_frame),
+           [&](step_index from, step_index to) { live.run(adjoint.loop.step, from, to, failed); },
+           [&] { return copy_of(std::as_const(live).state()); });
     }
+    for (; !cuts.empty(); cuts.pop_back()) back_to(cuts.back().state);
   } else {
     auto const before = taken_snapshot(std::as_const(x));
     held += heap_if_known(before);
-    each([&](step_index from, step_index to) { run_in_place(adjoint.loop.step, x, from, to, failed); },
+    each(0, [&](step_index from, step_index to) { run_in_place(adjoint.loop.step, x, from, to, failed); },
          [&] { return taken_snapshot(std::as_const(x)); });
     for (; !cuts.empty(); cuts.pop_back()) {
       restore_state(x, cuts.back().state);
-      adjoint.back(x, nullptr, bar, cuts.back().at, last, held);
-      last = cuts.back().at;
+      back_to(x);
     }
     restore_state(x, before);
   }

@@ -15,4 +15,22 @@ void check_plans_inside(Adjoint const& adjoint) {
     f.template check_plans<State, Bar, Params, DP>();
 }
 
+/// As long as it lives, an adjoint whose step keeps something for it knows the step of a run that is kept.
+template <class Adjoint, class Step>
+class met_step {
+  static constexpr bool meets = requires(Adjoint const& f, Step const* step) { f.meets(step); };
+
+ public:
+  met_step(Adjoint const& adjoint, [[maybe_unused]] Step const& step) : adjoint_{adjoint} {
+    if constexpr (meets) adjoint_.meets(__builtin_addressof(step));
+  }
+  met_step(met_step const&) = delete;
+  ~met_step() {
+    if constexpr (meets) adjoint_.meets(static_cast<Step const*>(nullptr));
+  }
+
+ private:
+  Adjoint const& adjoint_;
+};
+
 }  // namespace cairn::detail

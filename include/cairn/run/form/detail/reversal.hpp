@@ -132,7 +132,7 @@ class reversal {
   static constexpr wide adjoints = shape.by_value ? 2 : 1;  ///< at once
 
   /// \param memory  memory of tapes that is kept for the next sweep   \param tapes  tape slots of the plan
-  reversal(Step& step, Adjoint& adjoint, [[maybe_unused]] cached_object& memory, [[maybe_unused]] slot_index tapes)
+  reversal(Step& step, Adjoint& adjoint, cached_object& memory, slot_index tapes)
       : step_{step}, adjoint_{way_back<Adjoint, State, Bar>::of(adjoint)} {
     if constexpr (records) {
       if (tapes == 0) return;
@@ -144,16 +144,16 @@ class reversal {
   ~reversal() { drop_all_tapes(); }
 
   maybe<Bar> bar;
-  /// The most that adjoint, tapes and terms have held, and dp.
+  /// The most that adjoint, tapes and terms have held, and dp.   \param held  tapes as they were told
   void note_held(sweep_parts& held) const {
     if constexpr (says_leaf_held<Adjoint>) held.tapes = wide(function_in(adjoint_).leaf_held());
     else if constexpr (records && !sized_state<tape>) held.tapes = unknown_bytes;
     else if constexpr (shape.form != adjoint_form::leaf)
       held.tapes = most_tapes_ + (tapes_ != nullptr ? tapes_->bytes() : 0);
-    if constexpr (requires { function_in(adjoint_).terms_held(); }) held.terms = function_in(adjoint_).terms_held();
-    else if constexpr (requires { adjoint_.reverse.terms_held(); }) held.terms = adjoint_.reverse.terms_held();
+    if constexpr (function_tells) held.terms = function_in(adjoint_).terms_held(held.tapes);
+    else if constexpr (reverse_tells) held.terms = adjoint_.reverse.terms_held(held.tapes);
     else held.terms = 0;
-    if constexpr (std::is_same_v<Bar, library_bar>) held.adjoints = 0;
+    if constexpr (barless<Bar>) held.adjoints = 0;
     else if constexpr (sized_state<Bar>) held.adjoints = bytes_of(*bar) * adjoints;
     if constexpr (!no_p<gradient_type>) {
       held.gradient = unknown_bytes;
@@ -163,7 +163,7 @@ class reversal {
   /// Tells a budget what is held. Returns whether that is more than it knew.
   template <class Limits>
   bool tell(Limits& limits) const {
-    sweep_parts now;
+    sweep_parts now{.tapes = limits.limit_now().tapes};
     note_held(now);
     bool larger = limits.takes(&byte_limit::adjoints, now.adjoints);
     larger |= limits.takes(&byte_limit::terms, now.terms);
@@ -190,7 +190,7 @@ class reversal {
   }
 
   template <class States>
-  std::uint64_t record([[maybe_unused]] States& states, [[maybe_unused]] action const& a) {
+  std::uint64_t record(States& states, action const& a) {
     if constexpr (records) {
       states.change_live(a.to, [&](State& x) { fill(states, (*tapes_)[a.slot], x, a.from); }, a.slot);
     }
@@ -198,14 +198,14 @@ class reversal {
   }
   /// Live becomes the state at the end of a tape.
   template <class States>
-  void restart([[maybe_unused]] States& states, [[maybe_unused]] action const& a) {
+  void restart(States& states, action const& a) {
     if constexpr (can_restart)
       states.load_made(
           a.from, [&]() -> decltype(auto) { return call_lending(adjoint_.restart, std::as_const(*(*tapes_)[a.slot])); },
           a.slot);
   }
   template <class States>
-  void drop_tape(States&, [[maybe_unused]] slot_index slot) noexcept {
+  void drop_tape(States&, slot_index slot) noexcept {
     if constexpr (records) (*tapes_)[slot].reset();
   }
   void drop_all_tapes() noexcept {
@@ -241,7 +241,7 @@ class reversal {
     if constexpr (requires { states.reversed(a.from, std::as_const(*bar)); })
       states.reversed(a.from, std::as_const(*bar));
     if constexpr (grows)
-      if (states.limits().limited()) check_growth(states.limits(), a.from, ran);
+      if (auto& limits = states.limits(); limits.limited() && tell(limits)) check_sum(limits, ran, a.from);
     return ran;
   }
 
@@ -254,19 +254,20 @@ class reversal {
   }
   [[nodiscard]] auto const& gradient() const noexcept { return gradient_in(adjoint_); }
   using gradient_type = std::remove_cvref_t<decltype(gradient_in(std::declval<std::remove_reference_t<back_type>&>()))>;
-  static constexpr bool tells_terms = requires(Adjoint& f) { function_in(f).terms_held(); } ||
-                                      requires(Adjoint& f) { f.reverse.terms_held(); };
+  // Who tells what terms have held.
+  static constexpr bool function_tells = requires(Adjoint& f) { function_in(f).terms_held(wide{}); };
+  static constexpr bool reverse_tells = requires(Adjoint& f) { f.reverse.terms_held(wide{}); };
   static constexpr bool grows =
-      Limited && ((sized_state<Bar> && !is_flat<Bar>()) || says_leaf_held<Adjoint> || tells_terms ||
+      Limited && ((sized_state<Bar> && !is_flat<Bar>()) || says_leaf_held<Adjoint> || function_tells || reverse_tells ||
                   (sized_state<gradient_type> && !is_flat<gradient_type>()));
   /// \throws states_too_large
   template <class Limits>
-  [[gnu::noinline, gnu::cold]] void check_growth(Limits& limits, step_index open, wide ran) const {
-    if (!tell(limits)) return;
+  [[gnu::noinline, gnu::cold]] static void check_sum(Limits& limits, wide ran, step_index open = -1) {
     try {
       limits.check_sum();
     } catch (states_too_large& found) {
-      found.open = open, found.ran = ran;
+      if (open >= 0) found.open = open;
+      found.ran = ran;
       throw;
     }
   }
@@ -296,7 +297,7 @@ class reversal {
     else return states.live();
   }
   template <class States>
-  void fill([[maybe_unused]] States& states, std::optional<tape>& into, State& x, step_index i) {
+  void fill(States& states, std::optional<tape>& into, State& x, step_index i) {
     emplace_by(into,
                [&] { return taken_from([&]() -> decltype(auto) { return record_step(adjoint_.record, x, i); }); });
     if constexpr (sized_state<tape>) {
@@ -304,18 +305,10 @@ class reversal {
       if (bytes > most_tape_) most_tape_ = bytes;
       if ((tapes_now_ += bytes) > most_tapes_) most_tapes_ = tapes_now_;
       if constexpr (Limited && !is_flat<tape>())
-        if (auto& limits = states.limits(); limits.limited()) check_tapes(limits);
-    }
-  }
-  /// \throws states_too_large
-  template <class Limits>
-  [[gnu::noinline, gnu::cold]] void check_tapes(Limits& limits) const {
-    if (!limits.takes(&byte_limit::tapes, tapes_now_ + (tapes_ != nullptr ? tapes_->bytes() : 0))) return;
-    try {
-      limits.check_sum();
-    } catch (states_too_large& found) {
-      found.ran = 1;
-      throw;
+        if (auto& limits = states.limits();
+            limits.limited() &&
+            limits.takes(&byte_limit::tapes, tapes_now_ + (tapes_ != nullptr ? tapes_->bytes() : 0)))
+          check_sum(limits, 1);
     }
   }
   void apply(std::optional<tape>& from, step_index i) {

@@ -243,13 +243,13 @@ void note_tapes(workload& work, [[maybe_unused]] Adjoint& adjoint, [[maybe_unuse
     work.tapes_restart = restarts<Adjoint, State, tape>;
   } else if constexpr (says_leaf_bytes<Adjoint, Input>) {
     if (*work.steps < 1) return;
-    wide const one = leaf_bytes_of(adjoint, x, 1);
+    wide const one = leaf_bytes_of(adjoint, x, 1, 0);
     work.tape_bytes = one;
     if constexpr (form == adjoint_form::leaf) {
       // A tool records to know; otherwise at most what a line through leaves of one step and of 2, 4, 8 ... says.
       step_index const longest = tells_leaf_bytes<Adjoint> ? *work.steps : lesser<step_index>(*work.steps, 2);
       for (step_index leaf = 2; leaf <= longest && leaf <= (step_index{1} << 40); leaf *= 2)
-        if (wide const all = leaf_bytes_of(adjoint, x, leaf); all > one)
+        if (wide const all = leaf_bytes_of(adjoint, x, leaf, 0); all > one)
           work.tape_step_bytes = greater(work.tape_step_bytes, (all - one + wide(leaf) - 2) / wide(leaf - 1));
       work.tape_bytes = one - lesser(one, work.tape_step_bytes);
     }

@@ -263,7 +263,7 @@ class copied_states : public sweep_memory<State, Store> {
         [&](auto const& f) { return f(std::as_const(pool_).state(handle)); },
         [&](step_index i) { return read_between(handle, i); });
   }
-  [[nodiscard]] bool read_between([[maybe_unused]] frame_id& handle, [[maybe_unused]] step_index i) {
+  [[nodiscard]] bool read_between(frame_id& handle, step_index i) {
     if constexpr (may_end_sweeps<store_type>) {
       step_index const before = pool_.at(handle);
       pool_.own(handle);
@@ -290,6 +290,7 @@ class copied_states : public sweep_memory<State, Store> {
     return to.at - from;
   }
 
+  friend struct ahead_access;
   State const* x0_ = nullptr;
   frame_id live_ = no_frame, final_ = no_frame, next_ = no_frame;
 };

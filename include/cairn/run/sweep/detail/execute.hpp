@@ -69,7 +69,7 @@ struct shown_states {
 /// Passes the bytes of the state that an observer sees. `states` return that state from `seen(after_turn)`: the live or
 /// the final state, or null. If there are many states, as in a chain, they visit the one of the action.
 template <class Shown>
-bool visit_shown(void const* shown, [[maybe_unused]] event::sink sink, [[maybe_unused]] void* context) {
+bool visit_shown(void const* shown, event::sink sink, void* context) {
   auto const& at = *static_cast<Shown const*>(shown);
   if constexpr (requires { at.states.visit(at.what, at.when, sink, context); })
     return at.states.visit(at.what, at.when, sink, context);
@@ -91,30 +91,30 @@ bool add_work_left(void const* shown, sweep_work& left) {
   } else return false;
 }
 /// What tells the bytes on a tier, if the states know them.
-template <class Shown, class States>
+template <class Shown>
 [[nodiscard]] constexpr auto bytes_on_tiers() -> std::size_t (*)(void const*, tier) {
-  if constexpr (requires(States const& states) { states.bytes(tier::memory); })
+  if constexpr (requires(Shown const& of) { of.states.bytes(tier::memory); })
     return [](void const* of, tier where) { return static_cast<Shown const*>(of)->states.bytes(where); };
   else return nullptr;
 }
 /// What tells them by purpose, if the states know more than states.
-template <class Shown, class States>
+template <class Shown>
 [[nodiscard]] constexpr auto parts_of_states() -> sweep_parts (*)(void const*) {
-  if constexpr (requires(States const& states) { states.parts(); })
+  if constexpr (requires(Shown const& of) { of.states.parts(); })
     return [](void const* of) { return static_cast<Shown const*>(of)->states.parts(); };
   else return nullptr;
 }
 /// Shows an observer one action before or after it; compiles to nothing without an observer.
 template <class States, class Cursor, class Observer>
-void show([[maybe_unused]] States const& states, [[maybe_unused]] Cursor const& rest, [[maybe_unused]] action const& a,
-          [[maybe_unused]] phase where, [[maybe_unused]] moment when, [[maybe_unused]] Observer& observer) {
+void show(States const& states, Cursor const& rest, action const& a,
+          phase where, moment when, Observer& observer) {
   if constexpr (observed<Observer>) {
     using shown_type = shown_states<States, Cursor>;
     shown_type const shown{states, rest, a, when};
     event::source const source{&shown,
                                [](void const* of) { return static_cast<shown_type const*>(of)->states.bytes(); },
                                &visit_shown<shown_type>, clock_of<Observer>(), &add_work_left<shown_type>,
-                               bytes_on_tiers<shown_type, States>(), parts_of_states<shown_type, States>()};
+                               bytes_on_tiers<shown_type>(), parts_of_states<shown_type>()};
     observer(event{a, where, when, source});
   }
 }
@@ -147,7 +147,7 @@ concept tells_saved = requires(States& states, place where, step_index i) {
 
 /// Lets a store look ahead from the cursor while it exists.
 template <class States, class Cursor>
-[[nodiscard]] constexpr auto looking_from([[maybe_unused]] States& states, [[maybe_unused]] Cursor& from) {
+[[nodiscard]] constexpr auto looking_from(States& states, Cursor& from) {
   if constexpr (requires { states.look_from(from); }) return states.look_from(from);
   else return false;
 }
@@ -174,7 +174,7 @@ stop_reason execute(Cursor& cursor, States& states, Step& step, User& user, Obse
   for (;;) {
     action a = walk.now.next();  // not const: g++ would keep it in memory
     [[maybe_unused]] phase const where = observed<Observer> ? phase_of(a.kind, status.turned) : phase::forward;
-    auto const tell = [&]([[maybe_unused]] moment when) {
+    auto const tell = [&](moment when) {
       if constexpr (observed<Observer>) show(states, walk.now, a, where, when, observer);
     };
     try {

@@ -15,6 +15,7 @@
 #include <cairn/door/forms.hpp>
 #include <cairn/rules/detail/executor_bytes.hpp>
 #include <cairn/run/sweep/detail/byte_limit.hpp>
+#include <cairn/run/sweep/detail/cached_object.hpp>
 #include <cairn/run/sweep/detail/call.hpp>
 #include <cairn/run/sweep/detail/raw_array.hpp>
 #include <cairn/store/store.hpp>
@@ -495,6 +496,8 @@ class frames {
   byte_limit limit_;
   bool limited_ = false;  // there is a budget
   bool grown_ = false;    // something is larger than planned
+  cached_object helper_;  // of who walks ahead, kept for the next sweep
+  friend struct ahead_access;
 };
 
 }  // namespace cairn::detail

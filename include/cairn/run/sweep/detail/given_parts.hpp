@@ -33,7 +33,7 @@ struct given_parts {
 
 /// The same with the limit of a budget, if there is one.
 template <class Parts, class Limit>
-[[nodiscard]] Parts within(Parts parts, [[maybe_unused]] Limit const& limit) noexcept {
+[[nodiscard]] Parts within(Parts parts, Limit const& limit) noexcept {
   if constexpr (is_limit<Limit>) parts.limit = limit;
   return parts;
 }
@@ -52,7 +52,7 @@ struct keeper_with {
 };
 /// An argument of the outer verb for the inner one.
 template <class T, class Parts>
-[[nodiscard]] decltype(auto) known_by(T&& given, [[maybe_unused]] Parts const& parts) {
+[[nodiscard]] decltype(auto) known_by(T&& given, Parts const& parts) {
   if constexpr (keeps_runs<T>) return keeper_with<std::remove_cvref_t<T>, Parts>{given, parts};
   else return std::forward<T>(given);
 }

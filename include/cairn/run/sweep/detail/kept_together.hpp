@@ -3,8 +3,6 @@
 /// \file kept_together.hpp  What processes agree on that run a sweep together and keep it on disk, each its own part.
 #include <cstddef>
 #include <cstdint>
-#include <cairn/core/action.hpp>
-#include <cairn/core/wide.hpp>
 
 namespace cairn::detail {
 
@@ -26,28 +24,6 @@ struct one_process {
   void least_of_each(std::int64_t*, std::size_t) const noexcept {}
   /// The bytes of all, `count` of each, in their order.
   void gather(void const*, void*, std::size_t) const noexcept {}
-};
-
-/// A keeper of a run, such as `disk`, for one of several processes. See `keeps_runs`.
-/// \tparam Agreement  has the members of `one_process`
-template <class Keeper, class Agreement>
-struct kept_together {
-  Keeper const& keeper;
-  Agreement all;
-
-  struct keeps_runs {
-    [[nodiscard]] static wide memory_bytes(kept_together const& on, slot_index slots, bool keeps_run = false) {
-      return Keeper::keeps_runs::memory_bytes(on.keeper, slots, keeps_run);
-    }
-    template <class Bar, class State, class... Rest>
-    static Bar sweep(kept_together const& on, one_process const&, Rest&&... rest) {
-      return Keeper::keeps_runs::template sweep<Bar, State>(on.keeper, on.all, static_cast<Rest&&>(rest)...);
-    }
-    template <class State, class Step, class... Rest>
-    static auto kept(kept_together const& on, Rest&&... rest) {
-      return Keeper::keeps_runs::template kept<State, Step>(on.keeper, static_cast<Rest&&>(rest)..., on.all);
-    }
-  };
 };
 
 }  // namespace cairn::detail

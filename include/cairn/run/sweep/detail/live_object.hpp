@@ -47,7 +47,7 @@ class live_object {
   [[nodiscard]] snapshot now() const { return taken_snapshot(std::as_const(*x_)); }
   /// Saves into an old snapshot. Returns false if this is not possible, or if the snapshot then has spare capacity: it
   /// has to be made anew.
-  [[nodiscard]] bool saved_into([[maybe_unused]] snapshot* old) const {
+  [[nodiscard]] bool saved_into(snapshot* old) const {
     if constexpr (saves_into<State>) {
       if (old == nullptr) return false;
       save_state(std::as_const(*x_), *old);

@@ -74,7 +74,7 @@ template <class Cursor, class HeldIn, class ExpectedIn>
   place_fit now, best;
   step_index last = 0;
   for (slot_index slot = 0; slot < slots; ++slot) {
-    now.count(held_in(slot), expected[std::size_t(slot)] = expected_in(slot), 1);
+    now.count(held_in(slot), expected[slot] = expected_in(slot), 1);
     if (held_in(slot) > last) last = held_in(slot);
   }
   place_in_plan place;
@@ -99,7 +99,7 @@ template <class Cursor, class HeldIn, class ExpectedIn>
         break;
       case action_kind::save:
       case action_kind::drop: {
-        step_index& state = expected[std::size_t(a.slot)];
+        step_index& state = expected[a.slot];
         now.count(held_in(a.slot), state, -1);
         state = a.kind == action_kind::save ? a.from : -1;
         now.count(held_in(a.slot), state, 1);

@@ -21,14 +21,14 @@ inline constexpr bool observes = std::is_same_v<std::remove_cvref_t<T>, no_obser
 template <bool... Is> inline constexpr bool at_most_one = (int(Is) + ... + 0) < 2;
 
 template <std::size_t Place, class First, class... Rest>
-[[nodiscard]] auto& argument_at(First& first, [[maybe_unused]] Rest&... rest) noexcept {
+[[nodiscard]] auto& argument_at(First& first, Rest&... rest) noexcept {
   if constexpr (Place == 0) return first;
   else return argument_at<Place - 1>(rest...);
 }
 
 /// The first of `rest` for which `Is` is true, or `otherwise`.
 template <bool... Is, class Otherwise, class... Rest>
-[[nodiscard]] auto& one_of(Otherwise& otherwise, [[maybe_unused]] Rest&... rest) {
+[[nodiscard]] auto& one_of(Otherwise& otherwise, Rest&... rest) {
   constexpr bool there = (Is || ... || false);
   if constexpr (!there) return otherwise;
   else {
@@ -61,6 +61,9 @@ concept outlives_process = requires(Store& store) { { store.goes_on() } -> std::
 template <class T>
 concept joins_ranks = requires { typename std::remove_cvref_t<T>::together; };
 template <class... Last> inline constexpr bool together = (joins_ranks<Last> || ... || false);
+/// One of several processes, and not one that only changes how its own process runs.
+template <class T>
+concept of_ranks = joins_ranks<T> && !requires { std::remove_cvref_t<T>::together::one_process; };
 
 /// Calls then(ranks, others...).
 template <class Then, class First, class... Rest>
@@ -85,16 +88,26 @@ auto by_ranks(char const* operation, Plan const& plan, Run const& run, Last&&...
 /// \tparam Planned  there is a plan, from which all ranks run the same steps
 /// \tparam OnDisk  whether the verb can be run on disk by all ranks
 template <bool Planned, bool OnDisk, class... Last>
-[[nodiscard]] consteval bool check_together() {
-  constexpr bool once = at_most_one<joins_ranks<Last>...>;
-  constexpr bool here = OnDisk || !kept_on_disk<Last...>;
+consteval bool check_together() {
+  constexpr bool ranks = (of_ranks<Last> || ...);
+  constexpr bool once = at_most_one<of_ranks<Last>...>;
+  constexpr bool here = OnDisk || !ranks || !kept_on_disk<Last...>;
   static_assert(once, "cairn: two arguments of the same kind follow; give each kind once");
   static_assert(here,
                 "cairn: ranks that run chains and graphs together do not go on from disk; give each a store of its own");
-  static_assert(Planned,
+  static_assert(Planned || !ranks,
                 "cairn: ranks that run a sweep together need one plan, not a budget, from which each rank would make "
                 "or measure its own; let all of them agree on one, a loop by cairn::mpi_plan(comm, budget, work)");
-  return once && here && Planned;
+  return once && here && (Planned || !ranks);
+}
+/// What lasts as long as one call is not for a run that is kept.
+template <class... Last>
+consteval bool check_kept() {
+  constexpr bool lasts = !((joins_ranks<Last> && !of_ranks<Last>) || ...);
+  static_assert(lasts,
+                "cairn: a run that is kept is reversed by later calls; set the mode around all of them by an object of "
+                "your own, `cairn::flush_subnormals const flushed;`");
+  return lasts;
 }
 
 }  // namespace cairn::detail

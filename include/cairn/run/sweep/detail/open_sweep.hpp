@@ -90,7 +90,7 @@ class open_sweep {
     return end;
   }
   /// Live becomes a state up to `to` that the store holds; the loop is known to continue from there.
-  [[nodiscard]] bool reads_between([[maybe_unused]] step_index to) {
+  [[nodiscard]] bool reads_between(step_index to) {
     if constexpr (requires { states_.load_between(to); }) {
       step_index const held = states_.held_between(at_, to);
       if (held < 0 || !states_.load_between(held)) return false;
@@ -136,7 +136,7 @@ class open_sweep {
       throw;
     }
   }
-  void tell([[maybe_unused]] action const& a, [[maybe_unused]] moment when) {
+  void tell(action const& a, moment when) {
     if constexpr (observed<Observer>)
       perform(a, [&](step_index&) {
         show(states_, no_cursor_yet{}, user_.as_shown(a), phase::forward, when, observer_);

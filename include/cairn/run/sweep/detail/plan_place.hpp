@@ -16,15 +16,13 @@ namespace cairn::detail {
 
 /// The bytes of a value, `unknown_bytes` if its type does not tell.
 template <class T>
-[[nodiscard]] wide bytes_if_known([[maybe_unused]] T const& x) {
+[[nodiscard]] wide bytes_if_known(T const& x) {
   if constexpr (sized_state<T>) return bytes_of(x);
   else return unknown_bytes;
 }
-/// Stands for the adjoint of a loop that is kept, which is given later.
-struct adjoint_later {};
 /// Notes the bytes of p and dp, and of the choices of the step. If dp has the type of p, it becomes a copy of it.
 template <class Wrt, class Step>
-void size_others(sweep_sizes& sizes, [[maybe_unused]] Wrt const& by, Step& step, step_index steps) {
+void size_others(sweep_sizes& sizes, Wrt const& by, Step& step, step_index steps) {
   sizes.choices = choice_bytes_of(step, steps);
   if constexpr (is_wrt<Wrt>) {
     sizes.params = bytes_if_known(by.p), sizes.gradient = bytes_if_known(by.dp);
@@ -36,7 +34,7 @@ void size_others(sweep_sizes& sizes, [[maybe_unused]] Wrt const& by, Step& step,
 /// The sizes of the values of a sweep, counted before anything runs: of a tool's tape if it has weighed it, otherwise
 /// `unknown_bytes`. States and adjoints of an unknown size are 0 here.
 template <class State, class Bar, class Seed, class Adjoint>
-[[nodiscard]] sweep_sizes sizes_of_values(State const& x0, [[maybe_unused]] Seed const& seed, Adjoint& adjoint,
+[[nodiscard]] sweep_sizes sizes_of_values(State const& x0, Seed const& seed, Adjoint& adjoint,
                                           step_index steps, step_index leaf) {
   sweep_sizes sizes;
   constexpr bool sized = sized_state<stored_as<State>>;
@@ -49,9 +47,9 @@ template <class State, class Bar, class Seed, class Adjoint>
     sizes.state = bytes_of(snapshot);
     sizes.state_inline = sizeof(snapshot);
   }
-  if constexpr (std::is_same_v<Bar, library_bar> || !sized_state<Bar>) sizes.adjoint = 0;
+  if constexpr (barless<Bar> || !sized_state<Bar>) sizes.adjoint = 0;
   else if constexpr (std::is_same_v<Seed, Bar>) sizes.adjoint = bytes_of(seed);
-  else if constexpr (std::is_same_v<Bar, State>) sizes.adjoint = bytes_of(x0);
+  else if constexpr (std::is_same_v<Bar, stored_as<State>>) sizes.adjoint = sizes.state;  // as large as a snapshot
   else sizes.adjoint = sizeof(Bar);
   auto const terms = needs_of_terms(adjoint, sized ? sizes.state - sizes.state_inline : 1, steps, leaf);
   sizes.terms = sized || terms.bytes == 0 ? terms.bytes : unknown_bytes;
@@ -68,12 +66,12 @@ inline void check_choices(sweep_sizes const& sizes) {
 }
 /// Whether all sizes can be seen before anything runs.
 template <class State, class Bar, class Seed, adjoint_form Form, class PlanGiven, class Wrt = no_wrt>
-[[nodiscard]] consteval bool check_counted() {
+consteval bool check_counted() {
   constexpr bool counts = counted_budget<PlanGiven> || filed_budget<PlanGiven>;
   constexpr bool sized =
-      !counts || (sized_state<stored_as<State>> && (std::is_same_v<Bar, library_bar> || sized_state<Bar>));
-  constexpr bool bar = !counts || !sized || std::is_same_v<Seed, Bar> || std::is_same_v<Bar, State> ||
-                       std::is_same_v<Bar, library_bar> || is_flat<Bar>();
+      !counts || (sized_state<stored_as<State>> && (barless<Bar> || sized_state<Bar>));
+  constexpr bool bar = !counts || !sized || std::is_same_v<Seed, Bar> || std::is_same_v<Bar, stored_as<State>> ||
+                       barless<Bar> || is_flat<Bar>();
   constexpr bool tape = !counts || Form != adjoint_form::recorded;
   constexpr bool params = !any_budget<PlanGiven> ||
                           (sized_state<typename params_types<Wrt>::p> && sized_state<typename params_types<Wrt>::dp>);
@@ -92,24 +90,13 @@ template <class State, class Bar, class Seed, adjoint_form Form, class PlanGiven
   return sized && bar && tape && params;
 }
 
-/// A loop that is kept does not know its adjoint when it runs.
-template <class PlanGiven>
-[[nodiscard]] consteval bool check_not_measured() {
-  constexpr bool counts = !measured_budget<PlanGiven>;
-  static_assert(
-      counts,
-      "cairn: cairn::measured needs the adjoint, which a loop that is kept gets later; give cairn::budget_of, "
-      "or use cairn::gradient");
-  return counts;
-}
-
 template <class Options>
-[[nodiscard]] constexpr replay_check check_asked([[maybe_unused]] Options const& options) noexcept {
+[[nodiscard]] constexpr replay_check check_asked(Options const& options) noexcept {
   if constexpr (is_options<Options>) return options.verify;
   else return replay_check::off;
 }
 template <class Options>
-[[nodiscard]] constexpr object_ends end_asked([[maybe_unused]] Options const& options) noexcept {
+[[nodiscard]] constexpr object_ends end_asked(Options const& options) noexcept {
   if constexpr (is_options<Options>) return options.object;
   else if constexpr (is_object_end<Options>) return options;
   else return object_ends::anywhere;
@@ -153,7 +140,7 @@ struct counted_values {
   Adjoint& adjoint;
   Wrt const& by;
   Options const& options;
-  sweep_form form;
+  mutable sweep_form form;  // `plan_for` of options with a helper notes its frames
 
   counted_values(Step& forward, State const& state, Seed const& from, Adjoint& back, Wrt const& params,
                  Options const& asked, sweep_form written)
@@ -176,7 +163,7 @@ struct counted_values {
   [[nodiscard]] sweep_sizes sizes_for_budget(step_index steps) const {
     auto all = sizes(steps, 1);
     using lent = std::conditional_t<copied_state<State>, State const, State>;  // objects are variables
-    if (steps > 0) all.tape = leaf_bytes_of(adjoint, const_cast<lent&>(x0), 1);
+    if (steps > 0) all.tape = leaf_bytes_of(adjoint, const_cast<lent&>(x0), 1, steps);
     check_choices(all);
     return all;
   }
@@ -189,7 +176,8 @@ struct counted_values {
         return parts_with(tried, in_memory, form, all, check_asked(options)).total();
       };
       return PlanGiven::files::plan_for(place, x0, form, bytes_of_plan);
-    } else if constexpr (!counted_budget<PlanGiven>) return as_plan(place);
+    } else if constexpr (requires { options.ahead; }) return options.plan_for(*this, place);
+    else if constexpr (!counted_budget<PlanGiven>) return as_plan(place);
     else return place.plan_for(form, sizes_for_budget(place.steps), check_asked(options));
   }
   /// What its sweep holds, `unknown_bytes` for what cannot be told before it runs.   \param slots  those in memory

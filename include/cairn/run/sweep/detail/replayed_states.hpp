@@ -21,17 +21,29 @@
 
 namespace cairn::detail {
 
+/// The library, and not the type, says what the bytes of a type are.
+struct known_bytes {
+  template <class T>
+  static consteval ruling of() {
+    return writes_itself<T> || shows_itself<T> ? ruling::no : ruling::by_parts;
+  }
+};
+
 /// Has the members of `copied_states` or `saved_states` that a sweep uses. Splits an advance where the ledger needs a
 /// state. An out-of-place step finds a copy of x in its x1 when it runs first, and values that are not numbers when it
 /// runs again; if it does not write all of x1, the two results differ.
 /// Snapshots that are restored are run on for one step, and so are states that a store brings back from bytes, as the
-/// ledger says: what the step makes shows whether the kept bytes lack something that it reads. An object is taken to
-/// state 0 and to the state before the turn as soon as it has reached its end. These calls are not counted.
+/// ledger says: what the step makes shows whether the kept bytes lack something that it reads. An object is
+/// taken to state 0 and to the state before the turn as soon as it has reached its end, and to the latter where it is
+/// reversed. These calls are not counted.
 /// \tparam Tried  the step, if states are brought back
 template <class State, class States, class Tried = void>
 class replayed_states {
   static constexpr bool kept_in_parts =
       saved_state<State> || !keeps_frames<std::remove_cvref_t<decltype(std::declval<States&>().store())>>;
+
+  /// The first trial changes what the kept bytes lack; only a type that says itself what they are can lack something.
+  static constexpr int trials = saved_state<State> || !every_part<known_bytes, State>() ? 2 : 1;
 
  public:
   replayed_states(States& states, replay_ledger& ledger, sweep_status const& status, Tried* step = nullptr) noexcept
@@ -113,6 +125,7 @@ class replayed_states {
   template <class Record>
   void change_live(step_index i, Record record, slot_index tape) {
     if (!ledger_.on() || tape == no_slot) {
+      try_parked();
       states_.change_live(i, record, tape);
       if (ledger_.on_own() && ledger_.mode() == replay_check::every_step) {
         known_ = -1;
@@ -144,7 +157,10 @@ class replayed_states {
     requires requires(States const& states) { states.visit(a, when, sink, context); }
   { return states_.visit(a, when, sink, context); }
   [[nodiscard]] State const& live() { return states_.live(); }
-  [[nodiscard]] State& lend_live(bool moves) { return states_.lend_live(moves); }
+  [[nodiscard]] State& lend_live(bool moves) {
+    try_parked();
+    return states_.lend_live(moves);
+  }
   [[nodiscard]] State const& next() const noexcept { return states_.next(); }
   [[nodiscard]] State const& final_state() const noexcept { return states_.final_state(); }
   [[nodiscard]] bool has_next() const noexcept { return states_.has_next(); }
@@ -195,7 +211,7 @@ class replayed_states {
 
  private:
   /// The state that a store holds for this stretch, if it takes the place of running there; otherwise -1.
-  [[nodiscard]] step_index taken_from_store([[maybe_unused]] step_index from, [[maybe_unused]] step_index to) const noexcept {
+  [[nodiscard]] step_index taken_from_store(step_index from, step_index to) const noexcept {
     if constexpr (requires { states_.held_between(from, to); })
       if (!ledger_.on_own()) return states_.held_between(from, to);
     return -1;
@@ -222,7 +238,7 @@ class replayed_states {
   /// Whether an object that is taken to state 0, if that is still kept, goes to another state 1 than at first. Live is
   /// parked, and the turn begins with it.
   template <class Step>
-  [[nodiscard]] bool differs_from_initial([[maybe_unused]] Step& step, [[maybe_unused]] step_index live) {
+  [[nodiscard]] bool differs_from_initial(Step& step, step_index live) {
     if constexpr (saved_state<State>) {
       std::uint64_t const end = live > 0 ? ledger_.initial_to_try() : 0;
       if (end == 0 || !states_.goes_to_initial(live)) return false;
@@ -239,6 +255,7 @@ class replayed_states {
         states_.turn(step, from, from + 1, failed);
         auto const first = states_.look_at_object([](auto const& x) { return member_hashes{x}; });
         std::uint64_t const hash = hash_of_final();
+        ledger_.turn() = {from + 1, hash};
         expect_other_snapshot(from + 1, hash, hash_of_live(from));
         bool const differs = differs_from_initial(step, from);
         states_.begin_turn_again();
@@ -252,10 +269,25 @@ class replayed_states {
     }
     states_.turn(step, from, to, failed);
   }
+  /// An object that is in the final state comes back to live, with which its turn began, and is run on for one step:
+  /// what its snapshot lacks has the value of the final state now. It comes back once more afterwards.
+  void try_parked() {
+    if constexpr (saved_state<State> && !std::is_void_v<Tried>) {
+      auto const first = ledger_.turn();
+      step_index const from = first.at - 1;
+      if (first.hash == 0 || !states_.is_parked(from)) return;
+      step_index failed = from;
+      for (int k = trials; k > 0; --k) {
+        states_.begin_turn_again();
+        states_.turn_on(*step_, from, first.at, failed);
+        if (hash_of_final() != first.hash) refuse_restored(first.at, -1);
+      }
+    }
+  }
   /// Refuses snapshots that are all equal, up to state i and the one before it, and hold no numbers: then they name
   /// where the state is. Numbers may stay as they are, as those of a state at rest do.
-  void expect_other_snapshot([[maybe_unused]] step_index i, [[maybe_unused]] std::uint64_t hash,
-                             [[maybe_unused]] std::uint64_t before) {
+  void expect_other_snapshot(step_index i, std::uint64_t hash,
+                             std::uint64_t before) {
     if constexpr (saved_state<State>) {
       if (hash != before || !ledger_.on_own() || !ledger_.are_all(i, hash)) return;
       bool numbers = false;
@@ -266,7 +298,7 @@ class replayed_states {
       if (!numbers) refuse_equal_snapshots(i);
     }
   }
-  /// Brings state i back by `load`, which returns whether it is there. One that is run on is brought back twice, from a
+  /// Brings state i back by `load`, which returns whether it is there. One that is run on is brought back again, from a
   /// file, too: what comes next may be its adjoint, and a copy in memory would be a state more than the budget counts.
   template <class Load>
   [[nodiscard]] bool brought_back(slot_index place, step_index i, Load load) {
@@ -275,13 +307,15 @@ class replayed_states {
     if constexpr (!std::is_void_v<Tried> && kept_in_parts) {
       std::uint64_t const end = status_.turned ? ledger_.end_to_try(i) : 0;
       if (end == 0) return true;
-      step_index failed = i;
-      run(*step_, i, i + 1, failed);
-      known_ = -1;
       expect_other_snapshot(i + 1, end, hash_);
-      if (hash_of_live(i + 1) != end) ledger_.others() ? fail(i + 1) : refuse_restored(i + 1, -1);
-      known_ = -1;
-      return load();
+      step_index failed = i;
+      for (int k = trials; k > 0; --k) {
+        run(*step_, i, i + 1, failed);
+        known_ = -1;
+        if (hash_of_live(i + 1) != end) ledger_.others() ? fail(i + 1) : refuse_restored(i + 1, -1);
+        known_ = -1;
+        if (!load()) return false;
+      }
     }
     return true;
   }
@@ -313,6 +347,7 @@ class replayed_states {
     ledger_.fail(i, where);
   }
 
+  friend struct ahead_access;
   States& states_;
   replay_ledger& ledger_;
   sweep_status const& status_;

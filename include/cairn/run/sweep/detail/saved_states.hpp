@@ -120,6 +120,10 @@ class saved_states : public sweep_memory<stored_as<State>, Store> {
     put_back(parked_);
     object_.reaches_final();
   }
+  /// Whether live is state i and in a frame, and the object in another state.
+  [[nodiscard]] bool is_parked(step_index i) const noexcept {
+    return parked_ != no_frame && pool_.record(parked_).at == i;
+  }
   /// The object goes to state 0, if a frame holds that; live, state i, is parked. Returns whether it did.
   [[nodiscard]] bool goes_to_initial(step_index i) {
     frame_id const k = this->frame_holding(0, parked_);
@@ -269,7 +273,7 @@ class saved_states : public sweep_memory<stored_as<State>, Store> {
           [&](step_index at, step_index next) { run_in_place(step, object_.changed(), at, next, failed); },
           [&](auto const& f) { return look_at_object(f); }, [&](step_index i) { return read_between(i); });
   }
-  [[nodiscard]] bool read_between([[maybe_unused]] step_index i) {
+  [[nodiscard]] bool read_between(step_index i) {
     if constexpr (may_end_sweeps<store_type>) {
       snapshot made{};
       if (!this->store().read_live(i, made)) return false;

@@ -34,16 +34,13 @@ namespace cairn::detail {
       {},
       "pass the state with which the sweep began; if an object was advanced, restore that state first"};
 }
-/// \param counts  of the plan, with states on another tier   \param bytes  of one state, 0 if unknown
-[[noreturn, gnu::cold, gnu::noinline]] inline void refuse_tiers(char const* who, schedule_counts const& counts,
-                                                                std::size_t bytes) {
+/// \param where  another tier than memory   \param states  that the plan keeps there   \param bytes  of one, 0 if unknown
+[[noreturn, gnu::cold, gnu::noinline]] inline void refuse_tiers(char const* who, std::size_t where,
+                                                                slot_index states, std::size_t bytes) {
   static constexpr char const* problems[tier_count] = {
       "", "the plan keeps states on a device, and the store of this sweep is memory alone",
       "the plan keeps states in pinned memory of the host, and the store of this sweep is memory alone",
       "the plan keeps states on disk, and the store of this sweep is memory alone"};
-  std::size_t where = 1;
-  while (counts.tiers[where].peak == 0) ++where;
-  slot_index const states = counts.tiers[where].peak;
   named_value const values[] = {{"tier", std::int64_t(where)}, {"states", states},
                                 {"bytes", std::int64_t(wide(states) * bytes)}};
   throw invalid_plan{who, problems[where], values, bytes > 0 ? 3u : 2u,
@@ -61,17 +58,15 @@ template <class Plan>
 /// \throws invalid_plan
 /// \param x0  the initial state, if it is known
 template <class Store, class Plan, class... State>
-void check_tiers([[maybe_unused]] char const* who, [[maybe_unused]] Plan const& plan,
-                 [[maybe_unused]] State const&... x0) {
+void check_tiers(char const* who, Plan const& plan,
+                 State const&... x0) {
   if constexpr (std::is_same_v<Store, memory_store>) {
     if (!leaves_memory(plan)) return;
     schedule_counts const counts = counts_where_known(plan);
-    bool elsewhere = false;
-    for (std::size_t k = 1; k < tier_count; ++k) elsewhere |= counts.tiers[k].peak > 0;
-    if (!elsewhere) return;
     std::size_t bytes = 0;
     if constexpr ((sized_state<State> && ...)) ((bytes = bytes_of(x0)), ...);
-    refuse_tiers(who, counts, bytes);
+    for (std::size_t k = 1; k < tier_count; ++k)
+      if (counts.tiers[k].peak > 0) refuse_tiers(who, k, counts.tiers[k].peak, bytes);
   }
 }
 
@@ -121,9 +116,10 @@ class sweep : public within_budget<sweep<State, Plan, Store, Options>, State, st
  public:
   /// \param asked  options that replace those of the workspace, if any   \throws reentrancy_error
   template <class Asked = no_options>
-  sweep(work_type& work, char const* operation, [[maybe_unused]] Asked asked = {})
+  sweep(work_type& work, char const* operation, Asked asked = {})
       : work_{work}, operation_{operation}, mark_{work.busy_, operation}, store_mark_{work.store(), operation} {
     if constexpr (is_options<Asked>) work.options_ = asked;
+    if constexpr (requires { asked.ahead; }) ahead_ = asked.ahead;
     if constexpr (is_object_end<Asked>) ends_ = asked;
     else if constexpr (checked) ends_ = work.options_.object;
     states().meet_store();
@@ -139,14 +135,19 @@ class sweep : public within_budget<sweep<State, Plan, Store, Options>, State, st
   template <class Step, class X0>
   void begin(Step& step, X0&& x0, Plan const& plan, sweep_form form, bool knows_length = true) {
     check_tiers<store_type>(operation_, plan, x0);
-    begin_loop(step, {knows_length ? step_index(plan.steps()) : -1});
+    begin_loop(step, {knows_length ? step_index(plan.steps()) : -1, plan.leaf()});
     adopt(plan);
     work_.initial_hash_ = 0;
     work_.walk_ = plan.walk();
     if constexpr (checked) ledger().begin(check_setup(plan, form.keeps_run, knows_length));
     sweep_setup setup = setup_for(plan, form);
     setup.shape = shape(x0, knows_length);
-    annotate_failure(status(), phase::forward, 0, [&] { states().begin(std::forward<X0>(x0), setup); });
+    annotate_failure(status(), phase::forward, 0, [&] {
+      // Where tapes stand for states, nothing may show later which one an object had at first.
+      if constexpr (saved_state<State>)
+        if (tapes_of(plan) > 0) work_.initial_hash_ = hash_of_state<State>(x0);
+      states().begin(std::forward<X0>(x0), setup);
+    });
     notes_stop_ = !form.keeps_run;
     if constexpr (checked)
       if (ledger().on()) check_initial_state(states().inspect_live([](auto const& x) { return hash_of(x); }));
@@ -229,17 +230,17 @@ class sweep : public within_budget<sweep<State, Plan, Store, Options>, State, st
     if constexpr (checked) ledger().reversed(open);
     table<stored_state> expected(entries_for(work_.slots_));
     for (slot_index slot = 0; slot < work_.slots_; ++slot) {
-      auto const& held = states().held()[std::size_t(slot)];
-      expected[std::size_t(slot)] = {slot, held.at < -1 ? missing(held.at) : held.at, held.where};
+      auto const& held = states().held()[slot];
+      expected[slot] = {slot, held.at < -1 ? missing(held.at) : held.at, held.where};
     }
     if (!work_.on_rest_)
       walk_to(find_place(
                   *work_.walk_, work_.steps_, open, true, work_.slots_,
                   [this](slot_index slot) { return states().now_in(slot); },
-                  [&expected](slot_index slot) { return expected[std::size_t(slot)].state; }),
+                  [&expected](slot_index slot) { return expected[slot].state; }),
               expected);
     for (stored_state const& one : expected) {
-      auto const& held = states().held()[std::size_t(one.slot)];
+      auto const& held = states().held()[one.slot];
       if (held.at >= 0 && (held.at >= open || (!work_.on_rest_ && held.at != one.state)))
         watched().drop({one.slot, held.where});
       if (!work_.on_rest_) states().expect({one.slot, one.where}, one.state);
@@ -249,7 +250,7 @@ class sweep : public within_budget<sweep<State, Plan, Store, Options>, State, st
   }
   /// Brings the state back that a resumed sweep needs first.
   template <class Step>
-  void bring_live([[maybe_unused]] Step& step) {
+  void bring_live(Step& step) {
     if constexpr (states_type::makes_again || is_open_plan<Plan>) {
       if (live_wanted_ < 0) return;
       step_index failed = live_wanted_;
@@ -264,7 +265,7 @@ class sweep : public within_budget<sweep<State, Plan, Store, Options>, State, st
   void seed(maybe<Bar>& bar, Seed&& from) {
     annotate_failure(status(), phase::reverse, work_.steps_, [&] {
       auto const fill = [&] { fill_bar<State>(bar, std::forward<Seed>(from), states().final_state()); };
-      if constexpr (checked && saved_state<State> && std::is_same_v<Bar, library_bar>)
+      if constexpr (checked && saved_state<State> && barless<Bar>)
         watched().seed(work_.steps_, fill);
       else fill();
       if constexpr (requires { states().reversed(work_.steps_, std::as_const(*bar)); })
@@ -303,6 +304,7 @@ class sweep : public within_budget<sweep<State, Plan, Store, Options>, State, st
   template <bool Replanned = states_type::makes_again, class Step, class User, class Observer>
   [[gnu::noinline, gnu::hot]] stop_reason run_plan(Step& step, User& user, Observer& observer) {
     auto&& running = watched(&step);
+    if constexpr (requires { observer.watches(user); }) observer.watches(user);
     if constexpr (!Replanned && !User::limited) return execute(*work_.walk_, running, step, user, observer, status());
     else for (;;) {
       stop_reason answer = stop_reason::done;
@@ -324,7 +326,7 @@ class sweep : public within_budget<sweep<State, Plan, Store, Options>, State, st
   }
 
   /// The turn of a kept run: notes the present states, to which `rewind` returns.
-  void remember_turn([[maybe_unused]] Plan const& plan) {
+  void remember_turn(Plan const& plan) {
     states().finish_saves();
     work_.turned_on_rest_ = work_.on_rest_;
     if constexpr (checked) ledger().remember();
@@ -356,7 +358,7 @@ class sweep : public within_budget<sweep<State, Plan, Store, Options>, State, st
   /// The states, as the actions of a sweep use them: with the replay check if there is one.
   /// \param step  if states are brought back
   template <class Step = void>
-  [[nodiscard]] decltype(auto) watched([[maybe_unused]] Step* step = nullptr) noexcept {
+  [[nodiscard]] decltype(auto) watched(Step* step = nullptr) noexcept {
     if constexpr (checked) return replayed_states<State, states_type, Step>{states(), ledger(), status(), step};
     else return (work_.states_);
   }
@@ -416,7 +418,7 @@ class sweep : public within_budget<sweep<State, Plan, Store, Options>, State, st
   }
   /// What the store is told.
   template <class X0>
-  [[nodiscard]] sweep_shape shape([[maybe_unused]] X0 const& x0, [[maybe_unused]] bool knows_length) const {
+  [[nodiscard]] sweep_shape shape(X0 const& x0, bool knows_length) const {
     sweep_shape told{.slots = work_.slots_};
     if constexpr (takes_shape<store_type>) {
       told.steps = knows_length ? work_.steps_ : -1;
@@ -431,6 +433,7 @@ class sweep : public within_budget<sweep<State, Plan, Store, Options>, State, st
   [[nodiscard]] sweep_form form_here(sweep_form form) const noexcept {
     form.snapshots = !copied_state<State>;
     form.ends = ends_;
+    form.ahead = ahead_;
     return form;
   }
   /// The frames that a sweep needs; the initial state has a frame of its own if the slots may not hold it to the end.
@@ -444,7 +447,7 @@ class sweep : public within_budget<sweep<State, Plan, Store, Options>, State, st
     if (form.keeps_run) form.adjoint = adjoint_form::with_next;
     slot_index const most = working_frames(form, plan.leaf());
     bool const read_again = initial_is_free(plan) || (budgeted::shrinks && budgeted::limit().budget != unknown_bytes);  // the plan for fewer slots loads it
-    return {plan.slots(), most + (pinned ? 1 : 0), most - least, form.keeps_run, read_again, ends_};
+    return {plan.slots(), most + (pinned ? 1 : 0), most - least, form.keeps_run, read_again, ends_, ahead_};
   }
   [[nodiscard]] replay_ledger::setup check_setup(Plan const& plan, bool keeps_run, bool knows_length) const {
     replay_check const asked = work_.options_.verify;
@@ -486,7 +489,7 @@ class sweep : public within_budget<sweep<State, Plan, Store, Options>, State, st
     } else {  // all or nothing
       bool whole = true;
       for (slot_index slot = 0; slot < slot_index(plan.slots()); ++slot)
-        whole = whole && states().now_in(slot) == expected[std::size_t(slot)].state;
+        whole = whole && states().now_in(slot) == expected[slot].state;
       if (!whole) return begins_anew(plan);
     }
     return true;
@@ -495,8 +498,8 @@ class sweep : public within_budget<sweep<State, Plan, Store, Options>, State, st
   void walk_to(place_in_plan const& place, table<stored_state>& expected) {
     for (std::uint64_t k = 0; k < place.actions; ++k) {
       action const a = (*work_.walk_).next();
-      if (a.kind == action_kind::save) expected[std::size_t(a.slot)] = {a.slot, a.from, a.where};
-      else if (a.kind == action_kind::drop) expected[std::size_t(a.slot)].state = -1;
+      if (a.kind == action_kind::save) expected[a.slot] = {a.slot, a.from, a.where};
+      else if (a.kind == action_kind::drop) expected[a.slot].state = -1;
     }
     live_wanted_ = place.live;
   }
@@ -541,7 +544,7 @@ class sweep : public within_budget<sweep<State, Plan, Store, Options>, State, st
     auto const failed = states().unwritten();
     if (!work_.tier_of_.known() && failed.where != tier::memory) return true;  // not known which slots are there
     for (slot_index slot = 0; slot < work_.slots_; ++slot) {
-      auto const& held = states().held()[std::size_t(slot)];
+      auto const& held = states().held()[slot];
       if (held.at >= 0 || held.unwritable || work_.tier_of_(slot) != failed.where) continue;
       if (!states().save({slot, failed.where}, failed.at)) continue;
       states().drop({slot, failed.where});
@@ -565,7 +568,7 @@ class sweep : public within_budget<sweep<State, Plan, Store, Options>, State, st
   /// Where a slot is: as the state that it holds says, else as the plan does.
   [[nodiscard]] tier tier_now(slot_index slot) {
     auto const& held = states().held();
-    return held.size() == 0 || held[std::size_t(slot)].at < 0 ? work_.tier_of_(slot) : held[std::size_t(slot)].where;
+    return held.size() == 0 || held[slot].at < 0 ? work_.tier_of_(slot) : held[slot].where;
   }
   /// Notes the hash of the initial state, for `resume` to check. Called only when a sweep stops, so that other sweeps
   /// cost nothing.
@@ -582,6 +585,7 @@ class sweep : public within_budget<sweep<State, Plan, Store, Options>, State, st
   [[no_unique_address]] store_use<Store> store_mark_;
   object_ends ends_ = object_ends::anywhere;
   step_index live_wanted_ = -1;  // a resumed sweep begins with this state
+  slot_index ahead_ = 0;  // frames for a helper
   bool notes_stop_ = false, goes_on_ = false;
 };
 

@@ -24,6 +24,7 @@ struct sweep_setup {
   bool keeps_run = false;  ///< initial and final state are kept to the end, and the states of the turn can be restored
   bool initial_is_free = false;  ///< the plan may load the initial state, which is in none of its slots
   object_ends ends = object_ends::anywhere;  ///< where an object is after the sweep
+  slot_index ahead = 0;  ///< of `working`, those for a helper, without which a sweep can go on
   sweep_shape shape = {};                    ///< what a store is told; without `plan` if it does not ask
 };
 
@@ -74,20 +75,20 @@ class sweep_memory {
   static constexpr bool makes_again = mends_states<store_type>;
 
   /// Notes the content of the slots before a sweep continues.
-  void note_held([[maybe_unused]] auto const& tier_in) {
+  void note_held(auto const& tier_in) {
     if constexpr (makes_again)
       for (slot_index slot = 0; slot < slots_; ++slot)
-        held_[std::size_t(slot)] = {state_in(slot), slot, no_frame, tier_in(slot)};
+        held_[slot] = {state_in(slot), slot, no_frame, tier_in(slot)};
   }
   /// The plan expects state i in this slot; -1: none.
-  void expect([[maybe_unused]] place where, [[maybe_unused]] step_index i) noexcept {
+  void expect(place where, step_index i) noexcept {
     if constexpr (!makes_again) return;
-    auto& held = held_[std::size_t(where.slot)];
+    auto& held = held_[where.slot];
     if (held.at < 0) held = {i < 0 ? -1 : missing(i), where.slot, no_frame, where.where};
     else if (held.at == i) held.where = where.where;
   }
   /// The first state between `from` and `to` that a slot should hold and lacks; in no slot state `to` if there is none.
-  [[nodiscard]] placed_state next_missing([[maybe_unused]] step_index from, step_index to) const noexcept {
+  [[nodiscard]] placed_state next_missing(step_index from, step_index to) const noexcept {
     placed_state first{to};
     if constexpr (makes_again)
       for (auto const& held : held_)
@@ -96,20 +97,20 @@ class sweep_memory {
   }
   void drop(place where) {
     if constexpr (makes_again)
-      if (auto& at = held_[std::size_t(where.slot)].at; at < 0) {  // lost, or never written
+      if (auto& at = held_[where.slot].at; at < 0) {  // lost, or never written
         at = -1;
         return;
       }
     note_call();
     store_->drop(pool_, where);
-    if (tracked()) held_[std::size_t(where.slot)].at = -1;
+    if (tracked()) held_[where.slot].at = -1;
   }
   /// The latest state at or before i that a slot holds; the initial one in no slot.
   [[nodiscard]] placed_state nearest(step_index i) const {
     placed_state best;
     for (slot_index slot = 0; slot < slots_; ++slot)
       if (step_index const at = now_in(slot); at > best.state && at <= i)
-        best = {at, {slot, makes_again ? held_[std::size_t(slot)].where : tier::memory}};
+        best = {at, {slot, makes_again ? held_[slot].where : tier::memory}};
     return best;
   }
   /// Slots that are given up are not used again: all those in memory but `stay` of them, or, to begin with, an eighth.
@@ -139,11 +140,11 @@ class sweep_memory {
     pool_.shed();  // makes room for what notes the slots
     if (held_.size() == 0) held_.assign(entries_for(slots_), {});
     each_gone([&](slot_index slot) {
-      held_[std::size_t(slot)] = {-1, slot, no_frame, tier::memory, false, true};
+      held_[slot] = {-1, slot, no_frame, tier::memory, false, true};
     });
     std::size_t left = 0;
     for (std::size_t k = 0; k < anchor_count_; ++k)
-      if (!held_[std::size_t(anchors_[k].slot)].unwritable) anchors_[left++] = anchors_[k];
+      if (!held_[anchors_[k].slot].unwritable) anchors_[left++] = anchors_[k];
     anchor_count_ = left;
     return true;
   }
@@ -155,23 +156,23 @@ class sweep_memory {
   }
   /// Whether a slot is not used again.
   [[nodiscard]] bool is_given_up(slot_index slot) const noexcept {
-    return held_.size() > 0 && held_[std::size_t(slot)].unwritable;
+    return held_.size() > 0 && held_[slot].unwritable;
   }
   /// The state in a slot, as it was noted or can be seen; negative if there is none.
   [[nodiscard]] step_index known_in(slot_index slot) const {
     if constexpr (keeps_frames<store_type> && !makes_again) return state_in(slot);
-    else return held_[std::size_t(slot)].at;
+    else return held_[slot].at;
   }
   /// The state in a slot at present, negative if there is none.
   [[nodiscard]] step_index now_in(slot_index slot) const {
-    if constexpr (makes_again) return held_[std::size_t(slot)].at;
+    if constexpr (makes_again) return held_[slot].at;
     else return state_in(slot);
   }
   /// The state that the last failed save was to write, and where.
   [[nodiscard]] checkpoint_record const& unwritten() const noexcept { return unwritten_; }
 
   /// What the store is told if the slots are emptied.
-  void note_shape([[maybe_unused]] sweep_shape const& shape) noexcept {
+  void note_shape(sweep_shape const& shape) noexcept {
     if constexpr (takes_shape<store_type>) shape_ = shape;
   }
   /// Called when a sweep, or a part of one, begins: a store that is part of the workspace moves with it.
@@ -209,8 +210,8 @@ class sweep_memory {
     else return 0;
   }
   /// The state that the store holds for this stretch; -1 if there is none.
-  [[nodiscard]] step_index held_between([[maybe_unused]] step_index from,
-                                        [[maybe_unused]] step_index to) const noexcept {
+  [[nodiscard]] step_index held_between(step_index from,
+                                        step_index to) const noexcept {
     if constexpr (may_end_sweeps<store_type>)
       if (step_index const held = store_->live_at(); from < held && held <= to) return held;
     return -1;
@@ -311,7 +312,7 @@ class sweep_memory {
     keeps_run_ = other.keeps_run_;
     resumed_ = other.resumed_;
     unwritten_ = other.unwritten_;
-    slots_ = other.slots_;
+    slots_ = other.slots_, ahead_ = other.ahead_;
     called_ = std::move(other.called_);
     begun_ = other.begun_;
     return *this;
@@ -334,7 +335,7 @@ class sweep_memory {
     resumed_ = true;
     initial_ = no_frame;
     if constexpr (takes_shape<store_type>) tell_store(setup.shape, true);
-    bool const anew = pool_.limit() != limit(setup) || slots_ != setup.slots;
+    bool const anew = pool_.limit() - ahead_ != limit(setup) - setup.ahead || slots_ != setup.slots;
     if constexpr (!takes_shape<store_type>) {
       if (!shows_frames<store_type> ? !outliving_store<store_type> : anew && keeps_frames<store_type>)
         tell_store(setup.shape, false);
@@ -371,27 +372,27 @@ class sweep_memory {
       static_assert(may_lose<store_type>,
                     "cairn: a store whose save returns whether it succeeded loses states; give it "
                     "`static constexpr bool may_lose = true`");
-      if (held_[std::size_t(where.slot)].unwritable) return true;
+      if (held_[where.slot].unwritable) return true;
       note_call();
       saved = store_->save(pool_, where, i, k);
     } else {
       note_call();
       store_->save(pool_, where, i, k);
     }
-    if (tracked()) held_[std::size_t(where.slot)] = {saved ? i : -1, where.slot, no_frame, where.where, false, !saved};
-    else if (keeps_run_) held_[std::size_t(where.slot)].where = where.where;  // `rewind` saves to the same tier again
+    if (tracked()) held_[where.slot] = {saved ? i : -1, where.slot, no_frame, where.where, false, !saved};
+    else if (keeps_run_) held_[where.slot].where = where.where;  // `rewind` saves to the same tier again
     if (!saved) unwritten_ = {i, where.slot, no_frame, where.where};
     return saved;
   }
   /// A frame with state i, owned once more; no_frame if the store has lost that state.
   [[nodiscard]] frame_id load_frame(place where, step_index i) {
     if constexpr (makes_again)
-      if (held_[std::size_t(where.slot)].at != i && (may_lose<store_type> || resumed_)) return no_frame;
+      if (held_[where.slot].at != i && (may_lose<store_type> || resumed_)) return no_frame;
     note_call();
     frame_id const k = store_->load(pool_, where, i);
     if constexpr (may_lose<store_type>) {
       if (k == no_frame) {
-        held_[std::size_t(where.slot)].at = missing(i);
+        held_[where.slot].at = missing(i);
         return no_frame;
       }
     } else need_frame<store_type>(k, where, i);
@@ -406,8 +407,8 @@ class sweep_memory {
     anchor_count_ = 0;
     if (!tracked())
       for (slot_index slot = 0; slot < slot_index(held_.size()); ++slot)
-        held_[std::size_t(slot)] = {state_in(slot), slot,  no_frame, held_[std::size_t(slot)].where,
-                                    false,          held_[std::size_t(slot)].unwritable};
+        held_[slot] = {state_in(slot), slot,  no_frame, held_[slot].where,
+                                    false,          held_[slot].unwritable};
     for (auto& held : held_) held.checkpoint = held.at > 0 && is_checkpoint(held.at);
     for (auto const& held : held_)
       if (held.at != -1)  // what the plan expects there and lacks is made by `rewind`
@@ -445,7 +446,7 @@ class sweep_memory {
   template <class Through>
   void save_again(Through& through, checkpoint_record const& anchor) {
     (void)through.save({anchor.slot, anchor.where}, anchor.at);
-    held_[std::size_t(anchor.slot)].checkpoint = anchor.checkpoint;
+    held_[anchor.slot].checkpoint = anchor.checkpoint;
   }
 
   /// A frame that holds state i, or no_frame.
@@ -474,18 +475,18 @@ class sweep_memory {
   [[nodiscard]] slot_index limit(sweep_setup const& setup) const {
     return frames_in(*store_, setup.slots) + setup.working;
   }
-  [[nodiscard]] frame_id frame_in([[maybe_unused]] slot_index slot) const noexcept {
+  [[nodiscard]] frame_id frame_in(slot_index slot) const noexcept {
     if constexpr (shows_frames<store_type>) return store_->frame(slot);
     else return no_frame;
   }
-  void tell_store(sweep_shape shape, [[maybe_unused]] bool resumed) {
+  void tell_store(sweep_shape shape, bool resumed) {
     if constexpr (takes_shape<store_type>) {
       shape.resumed = resumed;
       store_->begin(shape);
     } else store_->begin(shape.slots);
     begun_ = store_marks::begun(*store_);
   }
-  [[nodiscard]] std::size_t stored_bytes([[maybe_unused]] tier where) const {
+  [[nodiscard]] std::size_t stored_bytes(tier where) const {
     if constexpr (requires { { store_->bytes(where) } -> std::convertible_to<std::size_t>; })
       return std::size_t(store_->bytes(where));
     else return 0;
@@ -505,7 +506,7 @@ class sweep_memory {
     if constexpr (settles) called_.set(true);
   }
   void make_frames(sweep_setup const& setup, slot_index held_back) {
-    slots_ = setup.slots;
+    slots_ = setup.slots, ahead_ = setup.ahead;
     pool_.begin(limit(setup), held_back);
     clear_records(setup.slots);
   }
@@ -526,7 +527,7 @@ class sweep_memory {
   table<checkpoint_record> held_;
   checkpoint_record unwritten_;
   [[no_unique_address]] std::conditional_t<takes_shape<store_type>, sweep_shape, no_shape> shape_;
-  slot_index slots_ = -1;
+  slot_index slots_ = -1, ahead_ = 0;
   moving_mark called_{false};  // since its saves were finished last, the store was called
 };
 

@@ -20,7 +20,7 @@ class within_budget {
  public:
   /// Called before the sweep begins: what grows holds no more than this.
   template <class Limit>
-  void keep_within([[maybe_unused]] Limit const& limit) noexcept {
+  void keep_within(Limit const& limit) noexcept {
     if constexpr (is_limit<Limit>) limit_ = limit;
   }
 
@@ -32,8 +32,8 @@ class within_budget {
   /// Something has grown beyond the budget: the rest is planned with fewer slots, or without tapes. Returns false if
   /// there was nothing to give up.
   template <class User>
-  [[nodiscard, gnu::cold]] bool goes_on_with_less([[maybe_unused]] states_too_large const& found,
-                                                  [[maybe_unused]] User& user) {
+  [[nodiscard, gnu::cold]] bool goes_on_with_less(states_too_large const& found,
+                                                  User& user) {
     if constexpr (shrinks) {
       auto& status = self().status();
       self().states().forget_all(status.turned);
@@ -48,21 +48,21 @@ class within_budget {
   }
   /// Called at the turn: an adjoint of the state's type may be as large as the final state has grown.
   template <class Bar, class User>
-  void make_room_for_adjoint([[maybe_unused]] User& user) {
+  void make_room_for_adjoint(User& user) {
     if constexpr (User::limited && shrinks && std::is_same_v<Bar, State> && !is_flat<State>())
       if (auto& limits = self().states().limits(); limits.limited())
         if (limits.takes(&byte_limit::adjoints, bytes_of(self().states().final_state()) * User::adjoints)) make_room(user);
   }
   /// Called when the adjoint is there.
   template <class User>
-  void weigh_adjoint([[maybe_unused]] User& user) {
+  void weigh_adjoint(User& user) {
     if constexpr (User::limited)
       if (auto& limits = self().states().limits(); limits.limited())
         if (user.tell(limits)) make_room(user);
   }
   /// Called before the states of the turn are made again: what has grown since is held beside them.
   template <class User>
-  void make_room_for_turn([[maybe_unused]] User&& user) {
+  void make_room_for_turn(User&& user) {
     if constexpr (shrinks && !is_flat<State>()) {
       auto& states = self().states();
       if (!states.limits().limited()) return;

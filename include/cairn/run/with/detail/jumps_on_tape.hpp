@@ -12,6 +12,7 @@
 #include <cairn/door/forms.hpp>
 #include <cairn/run/form/detail/loop_adjoint.hpp>
 #include <cairn/run/form/detail/reversal.hpp>
+#include <cairn/run/with/detail/adjoint_over.hpp>
 #include <cairn/run/with/detail/jump_kinds.hpp>
 
 namespace cairn::detail {
@@ -32,6 +33,10 @@ struct jump_tape {
   std::vector<jump_of_tape<State>> made;
   step_index step = 0;
 };
+template <class State, class Record, class Params>
+[[nodiscard]] auto bind_record(Record& record, Params const& p) {
+  return loop_record<Record, State, Params>{record, p, nothing_seen, nullptr};
+}
 /// `tape = record(x, i)` with the jumps of step i.
 template <class Kept, class... Jump>
 struct jumps_record {

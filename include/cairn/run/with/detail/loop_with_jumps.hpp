@@ -16,6 +16,7 @@
 #include <cairn/run/form/detail/plans_inside.hpp>
 #include <cairn/run/form/detail/reversal.hpp>
 #include <cairn/run/sweep/detail/cached_object.hpp>
+#include <cairn/run/with/detail/adjoint_over.hpp>
 #include <cairn/run/with/detail/jump_kinds.hpp>
 #include <cairn/run/with/detail/jump_trail.hpp>
 
