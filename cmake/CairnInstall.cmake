@@ -10,6 +10,8 @@ install(EXPORT cairn NAMESPACE cairn:: FILE cairnTargets.cmake DESTINATION ${CAI
 configure_package_config_file(cmake/cairnConfig.cmake.in cairnConfig.cmake INSTALL_DESTINATION ${CAIRN_CONFIG_DIR}
   PATH_VARS CMAKE_INSTALL_INCLUDEDIR)
 install(FILES cmake/CairnCompiled.cmake DESTINATION ${CAIRN_CONFIG_DIR} COMPONENT cairn_dev RENAME cairn-compiled.cmake)
+install(FILES cmake/CairnC.cmake DESTINATION ${CAIRN_CONFIG_DIR} COMPONENT cairn_dev RENAME cairn-c.cmake)
+install(FILES cmake/CairnC.cmake DESTINATION ${CAIRN_CONFIG_DIR} COMPONENT cairn_dev RENAME cairn-fortran.cmake)
 write_basic_package_version_file(cairnConfigVersion.cmake COMPATIBILITY SameMinorVersion ARCH_INDEPENDENT)
 configure_file(cmake/cairn.pc.in cairn.pc @ONLY)
 install(FILES "${PROJECT_BINARY_DIR}/cairnConfig.cmake" "${PROJECT_BINARY_DIR}/cairnConfigVersion.cmake"

@@ -194,7 +194,7 @@ set(CAIRN_NEEDS
   "/ad/(adolc_and_)?cppad[^/]*$ => cairn::cppad"
   "/ad/sacado[^/]*$ => cairn::sacado"
   "/adapt/ad/[^/]*$ => cairn_ad_stand_ins"
-  "/adapt/(threads|cuda/pinned_slots|disk/owners) => cairn::threads"
+  "/adapt/(threads|cuda/pinned_slots|disk/owners)|/behind_ => cairn::threads"
   "/adapt/zlib => cairn::zlib"
   "/adapt/(disk|arrays)|_disk_test\\.cpp$ => cairn::disk"
   "/arrays/eigen => cairn::eigen"

@@ -55,13 +55,13 @@ numbers rate_adjoint(numbers const& u, numbers const& bar) {
   return {xx * bar[2] + xy * bar[3], xy * bar[2] + yy * bar[3], bar[0] - 2 * bar[3], bar[1] + 2 * bar[2]};
 }
 
-constexpr double a[7][6] = {{},
-                            {1.0 / 5},
-                            {3.0 / 40, 9.0 / 40},
-                            {44.0 / 45, -56.0 / 15, 32.0 / 9},
-                            {19372.0 / 6561, -25360.0 / 2187, 64448.0 / 6561, -212.0 / 729},
-                            {9017.0 / 3168, -355.0 / 33, 46732.0 / 5247, 49.0 / 176, -5103.0 / 18656},
-                            {35.0 / 384, 0, 500.0 / 1113, 125.0 / 192, -2187.0 / 6784, 11.0 / 84}};
+constexpr double stage_weight[7][6] = {{},
+                                       {1.0 / 5},
+                                       {3.0 / 40, 9.0 / 40},
+                                       {44.0 / 45, -56.0 / 15, 32.0 / 9},
+                                       {19372.0 / 6561, -25360.0 / 2187, 64448.0 / 6561, -212.0 / 729},
+                                       {9017.0 / 3168, -355.0 / 33, 46732.0 / 5247, 49.0 / 176, -5103.0 / 18656},
+                                       {35.0 / 384, 0, 500.0 / 1113, 125.0 / 192, -2187.0 / 6784, 11.0 / 84}};
 constexpr double error_weight[7] = {71.0 / 57600,      0,          -71.0 / 16695, 71.0 / 1920,
                                     -17253.0 / 339200, 22.0 / 525, -1.0 / 40};
 
@@ -75,7 +75,7 @@ struct stages {
   for (std::size_t i = 0; i < 7; ++i) {
     s.at[i] = u;
     for (std::size_t j = 0; j < i; ++j)
-      for (std::size_t c = 0; c < 4; ++c) s.at[i][c] += h * a[i][j] * s.k[j][c];
+      for (std::size_t c = 0; c < 4; ++c) s.at[i][c] += h * stage_weight[i][j] * s.k[j][c];
     s.k[i] = rate(s.at[i]);
   }
   return s;
@@ -114,9 +114,9 @@ void step_adjoint(body const& x, body& bar, chosen const& c) {
   std::array<numbers, 6> k_bar;
   numbers u_bar = bar.u;
   for (std::size_t i = 6; i-- > 0;) {
-    for (std::size_t d = 0; d < 4; ++d) k_bar[i][d] = c.h * a[6][i] * bar.u[d];
+    for (std::size_t d = 0; d < 4; ++d) k_bar[i][d] = c.h * stage_weight[6][i] * bar.u[d];
     for (std::size_t j = i + 1; j < 6; ++j)
-      for (std::size_t d = 0; d < 4; ++d) k_bar[i][d] += c.h * a[j][i] * k_bar[j][d];
+      for (std::size_t d = 0; d < 4; ++d) k_bar[i][d] += c.h * stage_weight[j][i] * k_bar[j][d];
     k_bar[i] = rate_adjoint(s.at[i], k_bar[i]);
     for (std::size_t d = 0; d < 4; ++d) u_bar[d] += k_bar[i][d];
   }

@@ -108,7 +108,7 @@ int main() {
   auto const got = evaluate(model, x0, plan);
   auto const all = evaluate(model, x0, cairn::store_all(n));
   bool const same = got.value == all.value && got.state == all.state && got.params.spread == all.params.spread;
-  std::printf("half the square of the final temperature %.12f, by the spread %.12f\n", got.value, got.params.spread);
+  std::printf("half the square of the final temperature %.12f, d/d spread %.12f\n", got.value, got.params.spread);
   std::printf("%lld rings of two states in memory; same bits as with every ring kept: %s\n",
               (long long)cost.peak_states, same ? "yes" : "no");
 
@@ -122,6 +122,6 @@ int main() {
   double const difference =
       (evaluate({model.spread + by}, x0, plan).value - evaluate({model.spread - by}, x0, plan).value) /
       (2 * by);
-  std::printf("by the spread: adjoint %.9f, differences %.9f\n", got.params.spread, difference);
+  std::printf("d/d spread: adjoint %.9f, differences %.9f\n", got.params.spread, difference);
   return same && report.passed() && std::abs(difference - got.params.spread) < 1e-7 ? 0 : 1;
 }

@@ -36,7 +36,7 @@ struct tape {
     h[r] = std::tanh(sum);
   }
 }
-/// by_w: the derivative by the weights, summed up.
+/// by_w: the derivative with respect to the weights, summed up.
 void recur_back(tape const& kept, vector& h_bar, weights const& w, weights& by_w, cairn::step_index i) {
   vector out{};
   for (std::size_t r = 0; r < hidden; ++r) {

@@ -174,7 +174,7 @@ int main(int count, char** words) {
               static_cast<long long>(all));
 
   bool right = true;
-  vector first, first_w;  // the gradient by the image, and by the second layer's filters
+  vector first, first_w;  // the gradient in the image and in the second layer's filters
   std::vector<cairn::action> fastest;
   std::string rows = support::curve_columns;
   for (int const percent : {100, 80, 65, 50}) {
@@ -211,6 +211,6 @@ int main(int count, char** words) {
     return value;
   };
   double const by_differences = (loss(1e-5) - loss(-1e-5)) / 2e-5;
-  std::printf("derivative by one weight: %.9g, by differences %.9g\n", first_w[5], by_differences);
+  std::printf("d/d one weight: %.9g, by differences %.9g\n", first_w[5], by_differences);
   return right && std::abs(first_w[5] - by_differences) < 1e-6 * (1 + std::abs(by_differences)) ? 0 : 1;
 }

@@ -143,7 +143,7 @@ int main() {
   auto const got = evaluate(model, x0, plan);
   auto const all = evaluate(model, x0, cairn::store_all(n));
   bool const same = got.value == all.value && got.state == all.state && got.params.growth == all.params.growth;
-  std::printf("half the square of the final state %.12f, by the growth %.12f\n", got.value, got.params.growth);
+  std::printf("half the square of the final state %.12f, d/d growth %.12f\n", got.value, got.params.growth);
   std::printf("same bits as with every state kept: %s\n", same ? "yes" : "no");
 
   // Central differences, for the growth and for some numbers of the initial state.

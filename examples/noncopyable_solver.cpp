@@ -54,7 +54,7 @@ int main() {
   reaction_solver solver{cells};
   auto const bar = cairn::gradient([](reaction_solver& x) { x.advance(); }, solver, cairn::revolve{n, 8}, seed,
                                    [](reaction_solver const& x, std::vector<double>& x_bar) { x.reverse(x_bar); });
-  std::printf("by the first cell %.12g, by the last %.12g\n", bar.front(), bar.back());
+  std::printf("d/d first cell %.12g, d/d last cell %.12g\n", bar.front(), bar.back());
 
   // The same with a snapshot of every state.
   reaction_solver plain{cells};

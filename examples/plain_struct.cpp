@@ -33,7 +33,7 @@ void swing_adjoint(pendulum const& x, pendulum& bar, double drag, double& drag_b
 int main() {
   cairn::step_index const n = 10'000;
   pendulum const x0{1.0, 0.0};
-  pendulum const seed{1.0, 0.0};  // the result is the last angle: its derivative by the final state
+  pendulum const seed{1.0, 0.0};  // the result is the last angle: its derivative with respect to the final state
   double const drag = 0.2;
 
   // Is the adjoint that of the step? Wrong ones are the most common mistake; this check names the first step that is
@@ -44,11 +44,11 @@ int main() {
                            [&](pendulum const& x, pendulum& x_bar) { swing_adjoint(x, x_bar, drag, ignored); }, x0, n);
   std::printf("%s\n", report.text().c_str());
 
-  // The derivative by a parameter is a sum over all steps: the call is given the parameter and a place for the sum.
+  // The derivative with respect to a parameter is a sum over all steps: the call gets the parameter and a place for it.
   double drag_bar = 0;
   auto const bar =
       cairn::gradient(swing, x0, cairn::revolve{n, 10}, seed, swing_adjoint, cairn::wrt{drag, drag_bar});
-  std::printf("by the first angle %.12f, by the first speed %.12f, by the drag %.12f\n", bar.angle, bar.speed,
+  std::printf("d/d first angle %.12f, d/d first speed %.12f, d/d drag %.12f\n", bar.angle, bar.speed,
               drag_bar);
 
   // The same with every state kept.

@@ -30,6 +30,9 @@ TOP = """\
 // cairn {version} in one file, made from its headers by tools/single_header.py; change those instead.
 #ifndef CAIRN_SINGLE_HPP
 #define CAIRN_SINGLE_HPP
+#if defined(__GNUC__)
+#pragma GCC system_header  // g++ compares names in templates with the globals of who uses them
+#endif
 #ifdef CAIRN_VERSION_STRING
 #error "cairn: cairn_single.hpp comes in place of the headers <cairn/...>; a file includes the one or the others"
 #endif

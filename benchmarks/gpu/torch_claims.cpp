@@ -17,7 +17,7 @@
 #include <c10/core/impl/VirtualGuardImpl.h>
 #include <dlfcn.h>
 #include <torch/version.h>
-#include <cairn/adapt/torch/checkpoint/region.hpp>
+#include <cairn/adapt/torch/record/region.hpp>
 #include <cairn/adapt/torch/checkpoint/save_on_cpu.hpp>
 #include <cairn/adapt/torch/compat/memory_stats.hpp>
 #include <cairn/adapt/torch/loop/loop.hpp>

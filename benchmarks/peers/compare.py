@@ -3,6 +3,11 @@
 """One table of the same gradients in torch, JAX, Equinox, diffrax and cairn.
 
     compare.py --programs FOLDER --environment FOLDER --out FILE.json [--cases diffusion wave ...] [--rounds 5]
+               [--subnormals kept]
+
+XLA flushes subnormal numbers, which other programs keep unless they are told: all of them flush here, so that equal
+modes are compared. With --subnormals kept torch and cairn do as they do without a word, and JAX flushes still; each row
+says what its program does.
 
 Every (case, method) is a process of its own; each is pinned to the same processor and set to use one thread. A
 process first makes one gradient, whose memory is measured, and then waits. Timings are taken in turn, one sample of
@@ -146,7 +151,7 @@ def show(case, rows):
     print(f"\n{case}: {next((row['steps'] for row in rows if 'steps' in row), '?')} steps, forward and backward; "
           f"relative error of the gradient allowed: {tolerance}")
     print(f"{'program':<24}{'method':<22}{'us/step':>10}{'x nested':>10}{'RSS rise MB':>13}{'bytes MB':>11}  "
-          f"{'bytes are':<19}{'error':>9}")
+          f"{'bytes are':<19}{'error':>9}  subnormals")
     for row in rows:
         if "failed" in row:
             print(f"{row['who']:<24}{row['method']:<22}{row['failed']}")
@@ -157,7 +162,8 @@ def show(case, rows):
         if "relative_error" in row:
             error = f"{row['relative_error']:.1e}" + ("" if row["agrees"] else "  WRONG")
         print(f"{row['who']:<24}{row['method']:<22}{row['us_per_step']:>10.3f}{ratio:>10}"
-              f"{row['rss_bytes'] / 1e6:>13.2f}{size:>11}  {row['bytes_are']:<19}{error:>9}", flush=True)
+              f"{row['rss_bytes'] / 1e6:>13.2f}{size:>11}  {row['bytes_are']:<19}{error:>9}"
+              f"  {row.get('subnormals', '?')}", flush=True)
 
 
 def main():
@@ -167,7 +173,9 @@ def main():
     options.add_argument("--out", type=pathlib.Path, required=True)
     options.add_argument("--cases", nargs="*", default=cases, choices=cases)
     options.add_argument("--rounds", type=int, default=5)
+    options.add_argument("--subnormals", choices=("flushed", "kept"), default="flushed")
     options = options.parse_args()
+    os.environ["PEERS_SUBNORMALS"] = options.subnormals
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     python = options.environment / "bin" / "python"
     rows = []

@@ -10,9 +10,11 @@
 #include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 #include <cairn/cairn.hpp>
+#include <cairn/run/with/flush_subnormals.hpp>
 #include "../../tests/support/counted_heap.hpp"
 
 namespace peer {
@@ -79,6 +81,9 @@ int serve(int argc, char** argv, std::vector<method_of<Number>> const& methods, 
     std::fprintf(stderr, "\n");
     return 2;
   }
+  std::optional<cairn::flush_subnormals> flushed;  // as all programs of a comparison do, or none
+  if (char const* const asked = std::getenv("PEERS_SUBNORMALS"); asked != nullptr && std::strcmp(asked, "flushed") == 0)
+    flushed.emplace();
   std::size_t const resident = status_bytes("VmRSS:"), held = counted_heap::begin();
   forget_greatest_size();
   std::vector<Number> const gradient = chosen->gradient();
@@ -91,8 +96,9 @@ int serve(int argc, char** argv, std::vector<method_of<Number>> const& methods, 
   }
   std::printf("{\"rss_bytes\": %zu, \"peak_rss_bytes\": %zu, \"bytes\": %zu, \"bytes_are\": \"%s\", ",
               greatest > resident ? greatest - resident : 0, greatest, counted, about.bytes_are);
-  std::printf("\"predicted_bytes\": %llu, \"version\": \"%s\"}\n", (unsigned long long)chosen->predicted,
-              about.version.c_str());
+  std::printf("\"predicted_bytes\": %llu, \"version\": \"%s\", \"subnormals\": \"%s\"}\n",
+              (unsigned long long)chosen->predicted, about.version.c_str(),
+              cairn::flush_subnormals::is_on() ? "flushed" : "kept");
   std::fflush(stdout);
   Number sum = 0;
   for (char line[64]; std::fgets(line, sizeof line, stdin) != nullptr;) {

@@ -5,6 +5,7 @@ torch_bytes.cpp, counts the bytes of tensors."""
 import ctypes
 import functools
 import math
+import os
 import pathlib
 import sys
 
@@ -17,6 +18,7 @@ case, method, file, *library = sys.argv[1:]
 method, checkpoints = peer.method_and_checkpoints(method)
 n = peer.steps[case]
 torch.set_num_threads(1)
+flushed = os.environ.get("PEERS_SUBNORMALS") == "flushed" and torch.set_flush_denormal(True)
 data = tuple(torch.from_numpy(array) for array in peer.given(case))
 
 if case == "diffusion":
@@ -94,4 +96,4 @@ if counter:
 peer.serve(case, gradient, lambda made: [p.grad.T.numpy() for p in made] if case == "lstm"
            else [p.grad.numpy() for p in made], file,
            lambda: {"bytes": counter.bytes_peak() if counter else None, "bytes_are": "tensors",
-                    "version": f"torch {torch.__version__}"})
+                    "version": f"torch {torch.__version__}", "subnormals": "flushed" if flushed else "kept"})

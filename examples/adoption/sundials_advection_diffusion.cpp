@@ -84,7 +84,7 @@ int adjoint_jacobian(double, N_Vector, N_Vector, N_Vector, SUNMatrix matrix, voi
   }
   return 0;
 }
-/// What lambda adds to the gradient by d and a.
+/// What lambda adds to the gradient with respect to d and a.
 int by_coefficients(double, N_Vector u, N_Vector lambda, N_Vector q, void*) {
   auto const* const x = N_VGetArrayPointer(u);
   auto const* const l = N_VGetArrayPointer(lambda);

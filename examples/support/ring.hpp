@@ -21,7 +21,7 @@ struct advance {
     return here + spread * (left - 2 * here + right) + growth * here * (1 - here);
   }
 };
-/// The derivative by cell j before a step: the transpose of the above. `bar` is that by the cells after it.
+/// The derivative in cell j before a step: the transpose of the above. `bar` is that in the cells after it.
 struct advance_adjoint {
   double const* u;
   double const* bar;

@@ -38,7 +38,7 @@ endmacro()
 function(check_library folder)
   foreach(file IN ITEMS include/cairn/adapt/torch.hpp include/cairn/impl/src.hpp include/cairn/plan/loop/impl/advise.ipp
       share/cmake/cairn/cairnConfig.cmake share/cmake/cairn/cairn-eigen.cmake share/cmake/cairn/cairn-mpi.cmake
-      share/cmake/cairn/cairn-compiled.cmake share/pkgconfig/cairn.pc)
+      share/cmake/cairn/cairn-compiled.cmake share/cmake/cairn/cairn-c.cmake share/pkgconfig/cairn.pc)
     if(NOT EXISTS "${folder}/${file}")
       message(FATAL_ERROR "no ${file}")
     endif()
@@ -234,7 +234,7 @@ elseif(CASE STREQUAL "vcpkg")
 elseif(CASE STREQUAL "find_package")
   consume(find_package "-DCMAKE_PREFIX_PATH=${prefix}" -DCMAKE_DISABLE_FIND_PACKAGE_Eigen3=ON)
 
-elseif(CASE MATCHES "^find_package_(eigen|compiled)$")
+elseif(CASE MATCHES "^find_package_(c|eigen|compiled)$")
   consume(${CASE} "-DCMAKE_PREFIX_PATH=${prefix}")
 
 elseif(CASE STREQUAL "add_subdirectory")

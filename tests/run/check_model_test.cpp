@@ -63,7 +63,7 @@ TEST_CASE("a wrong gradient with respect to parameters is found") {
   auto const report = cairn::check(cairn::model{step, wrong}, x0, p0, 20);
   CHECK(report.step.passed());
   CHECK_FALSE(report.passed());
-  CHECK_THAT(report.text(), ContainsSubstring("by the parameters is wrong"));
+  CHECK_THAT(report.text(), ContainsSubstring("to the parameters is wrong"));
 }
 
 TEST_CASE("a wrong gradient with respect to parameters names its number, its member, and what it should be") {
@@ -87,13 +87,13 @@ TEST_CASE("a wrong derivative of a term is found, by the state and by the parame
     bar[1] += 1e-2;
   };
   CHECK_THAT(cairn::check(cairn::model{step, back}, x0, p0, 20, cairn::at_every(3, f, by_state)).text(),
-             ContainsSubstring("by the initial state is wrong"));
+             ContainsSubstring("to the initial state is wrong"));
   auto const by_params = [](vec const& x, vec& bar, vec const& p, vec& dp, step_index i) {
     df(x, bar, p, dp, i);
     dp[1] += 1;
   };
   CHECK_THAT(cairn::check(cairn::model{step, back}, x0, p0, 20, cairn::at_every(3, f, by_params)).text(),
-             ContainsSubstring("by the parameters is wrong"));
+             ContainsSubstring("to the parameters is wrong"));
 }
 
 TEST_CASE("a derivative of a term that sets instead of adding is found") {

@@ -305,7 +305,7 @@ void check_tiered(any_schedule const& plan, Step step, Adjoint const& adjoint, t
   toys::tiered store{plan, memory};
   wide free = 0;
   auto const start = pendulum::start();
-  int const outside = pendulum::state::peak = pendulum::state::alive;
+  int const outside = pendulum::state::peak = int(pendulum::state::alive);
   pendulum::step_calls = 0;
   if (gradient(step, start, plan, pendulum::seed, adjoint, store, free_loads{free}) != expected)
     FAIL("another gradient");

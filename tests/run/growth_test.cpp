@@ -279,7 +279,7 @@ struct tool {
     for (step_index i = first; i < last; ++i)
       for (double& v : bar) v *= 0.999 + 0 * x[0];
   }
-  [[nodiscard]] std::size_t leaf_bytes(field const&, step_index) const { return 800; }  // of the first state
+  [[nodiscard]] std::size_t leaf_bytes(field const&, step_index, step_index) const { return 800; }
   [[nodiscard]] std::size_t leaf_held() const { return tape.capacity() * sizeof(double); }
 };
 

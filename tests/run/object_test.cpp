@@ -106,7 +106,7 @@ void check_gradients(Plan const& plan) {
   gives(moves_by_value);
   gives(moves_in_leaf);
   auto const recorded_in = [&](auto ends) {
-    pendulum::state::peak = pendulum::state::alive;
+    pendulum::state::peak = int(pendulum::state::alive);
     int const outside = pendulum::state::alive;
     solver x;
     numbers const start = x.v;
@@ -244,7 +244,7 @@ TEST_CASE("a run over an object is reversed again and again, walked backwards an
       int const outside = pendulum::state::alive;
       {
         solver x;
-        pendulum::state::peak = pendulum::state::alive;
+        pendulum::state::peak = int(pendulum::state::alive);
         {
           auto run = cairn::checkpointed_loop(step, x, plan);
           for (int again = 0; again < 3; ++again) CHECK(run.reverse(seed, reads) == all.gradient);

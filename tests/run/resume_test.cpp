@@ -452,7 +452,10 @@ TEST_CASE("an object whose steps are kept on tapes goes on from anywhere, and en
     double const expected = cairn::gradient(step, whole, plan, seed, adjoint, ends);
     auto const goes_on = [&](auto& work) {
       ++stopped, left = -1;
-      solver again;
+      solver again, other;
+      other.advance();
+      if (cairn::tapes_of(plan) > 0)
+        CHECK_THROWS_AS(cairn::resume(step, other, plan, seed, adjoint, work, ends), cairn::invalid_call);
       CHECK(cairn::resume(step, again, plan, seed, adjoint, work, ends) == expected);
       if (ends != cairn::object_ends::anywhere) CHECK(again.u == whole.u);
     };

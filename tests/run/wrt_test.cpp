@@ -326,6 +326,7 @@ TEST_CASE("a kept run compares its parameters wherever it makes states again") {
       p = p0;
       CHECK_FALSE(wrong);
       CHECK(told == (std::exchange(again, 0) > 0));
+      CHECK(run.at(10) == right);  // no state of the other p is left
     }
     CHECK(both{run.reverse(1.0, back), dp} == by_hand(n));
   };
@@ -425,6 +426,7 @@ struct keeper {
     template <class Bar, class State, class... Given>
     static Bar sweep(keeper const&, Given const&...) { return 7; }
     static constexpr cairn::wide memory_bytes(keeper const&, cairn::slot_index slots, bool) { return 1000 * cairn::wide(slots); }
+    static constexpr cairn::slot_index states_behind(keeper const&) { return 0; }
   };
 };
 

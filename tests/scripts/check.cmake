@@ -145,7 +145,7 @@ endif()
 # The package as its users meet it, and those of others' package managers, each used by a program; `./run packages`
 # installs what these checks need.
 set(cairn_labels packages)
-set(from_prefix install_components tgz find_package_compiled)
+set(from_prefix install_components tgz find_package_c find_package_compiled)
 if(TARGET cairn::eigen)
   list(APPEND from_prefix find_package_eigen)
 else()

@@ -26,8 +26,6 @@ endif()
 if(CAIRN_RUNS_MPI)
   cairn_check_script(snippets.mpi.run snippets.py "${CMAKE_CXX_COMPILER}" "${PROJECT_SOURCE_DIR}/docs/mpi.md" --together ${flags} ${mpi_flags}
     -Wl,--no-as-needed ${MPI_CXX_LIBRARIES})
-  cairn_check_script(snippets.cookbook.mpi snippets.py "${CMAKE_CXX_COMPILER}" "${PROJECT_SOURCE_DIR}/docs/cookbook.md" --only MPI ${flags} ${mpi_flags}
-    -Wl,--no-as-needed ${MPI_CXX_LIBRARIES})
-  set_tests_properties(snippets.mpi.run snippets.cookbook.mpi PROPERTIES ENVIRONMENT "${CAIRN_MPI_ENVIRONMENT}")
+  set_tests_properties(snippets.mpi.run PROPERTIES ENVIRONMENT "${CAIRN_MPI_ENVIRONMENT}")
 endif()
 

@@ -34,6 +34,12 @@ if(Python3_EXECUTABLE)
   set_tests_properties(docs.site.finds_planted_faults PROPERTIES FIXTURES_REQUIRED site)
 endif()
 
+# Faults in the hand-off between two threads, by ThreadSanitizer: 6 minutes of user CPU.
+cairn_check_script(adapt_threads.finds_planted_faults ahead_mutants.py "${CAIRN_GXX}" "${PROJECT_SOURCE_DIR}")
+if(TEST adapt_threads.finds_planted_faults)
+  set_tests_properties(adapt_threads.finds_planted_faults PROPERTIES TIMEOUT 1500)
+endif()
+
 # What the Perfetto UI makes of a trace.
 cairn_add_program(cairn_sample_trace "${PROJECT_SOURCE_DIR}/tests/trace/sample_trace.cpp")
 cairn_check_script(trace.perfetto perfetto.py $<TARGET_FILE:cairn_sample_trace>)

@@ -10,17 +10,18 @@
 #   zstd      compressed states: 300,000 changes of them
 #   power     cuts of power: 10^5 states of files, and, by root, 100 copies of a file system that a run writes to
 #   controls  the tests with one protection left out of a copy of the library: they must fail
+#   there     only whether the controls find what they leave out, in a second
 set -eu
 cd "$(dirname "$0")/../.."
 build=build/faults
 compiler=${CXX:-g++}
 optimised=${OPTIMISED:--O1}
-mkdir -p $build
-[ -e $build/catch_main.o ] || "$compiler" -std=c++20 -Itests -c tests/support/catch_main.cpp -o $build/catch_main.o
 
 # compiled INCLUDE FILE PROGRAM
 compiled() {
-  "$compiler" -std=c++20 $optimised -w -I"$1" -Itests "tests/adapt/disk/$2_test.cpp" $build/catch_main.o -o "$3" -lxxhash -lzstd -ldl
+  mkdir -p $build
+  [ -e $build/catch_main.o ] || "$compiler" -std=c++20 -Itests -c tests/support/catch_main.cpp -o $build/catch_main.o
+  "$compiler" -std=c++20 $optimised -w -I"$1" -Itests tests/adapt/disk/"$2"_test*.cpp $build/catch_main.o -o "$3" -lxxhash -lzstd -ldl
 }
 campaign() {
   compiled include "$1" $build/"$1"
@@ -80,16 +81,18 @@ cuts() {
 # control WHAT FILE TEST SED: the test finds that WHAT is left out of a file.
 left_out=0 unnoticed=0
 control() {
-  rm -rf $build/include
-  cp -R include $build/include
-  file=$build/include/cairn/adapt/disk/detail/$2.hpp
-  sed -i "$4" "$file"
-  if cmp -s "$file" "include/cairn/adapt/disk/detail/$2.hpp"; then
+  file=cairn/adapt/disk/detail/$2.hpp
+  if sed "$4" include/"$file" | cmp -s - include/"$file"; then
     echo "faults: '$1' is not there any more: mend this script" >&2
     exit 1
   fi
   left_out=$((left_out + 1))
+  [ "$wanted" != there ] || return 0
   echo "faults: $left_out, $1"
+  mkdir -p $build
+  rm -rf $build/include
+  cp -R include $build/include
+  sed -i "$4" $build/include/"$file"
   compiled $build/include "$3" $build/control
   if timeout 300 $build/control '~[.]' >$build/control.log 2>&1; then
     echo "faults: nobody notices that $1 is left out" >&2
@@ -128,7 +131,7 @@ controls() {
   control "other owners' records" run_folder owners 's/if (head.sound() \&\& head.owner != owner_/if (false/'
   control 'the adjoint is a part of the name' known_run verbs 's/if constexpr (!Of::is_kept) look(run_part::adjoint, .*;//'
   control 'arithmetic is compared' compared_states verbs 's/on_all(all_, again == hash)/on_all(all_, true)/'
-  control 'what is not proven is not used' compared_states kept 's/(head.flags \& unproven) == 0 \&\& //'
+  control 'what is not proven is not used' compared_states replay 's/(head.flags \& unproven) == 0 \&\& //'
   control 'a record names its reverse' record_content kept 's/if (!(other == of_))/if (false)/'
   control 'the terms of the last state are summed apart' record_content kept_kill \
     's/write_state(sums_.terms->sum(), sink), w/write_state(sums_.terms->ending(), sink), w/'
@@ -144,7 +147,7 @@ controls() {
   control 'a record of a run that may be asked to stop has one, too' run_journal replay \
     's/ \&\& !(commits_ \&\& open > 0 \&\& this->is_asked())//'
   control 'states of chains are compared where they are made again' chain_files replay 's/return hash == 0 || memory.hash(i) == hash;/return true;/'
-  control 'an object begins anew from its initial state' run_on_disk replay 's/sweep{here.work, "cairn::gradient"}.states().go_back();//'
+  control 'an object begins anew from its initial state' run_on_disk replay 's/sweep{here.work, "cairn::gradient"}.states().go_back();/;/'
   control 'so do the sums of a chain' chain_on_disk replay 's/if constexpr (of::has_params) set_zero(\*parts.p, \*parts.dp);//'
   control 'steps inside an adjoint lead to what was loaded' checkpoint_files replay \
     's/if (slot.is_others) took(where.slot, i);//'
@@ -153,10 +156,19 @@ controls() {
   control 'and is compared there wherever it passes' checkpoint_files replay 's/hash != 0) f(live_at_, hash, advice);/false) f(live_at_, hash, advice);/'
   control 'a state to which no step of its process led is not used' checkpoint_files replay 's/ || can_be_compared(i);/ || true;/'
   control 'nor proven later' checkpoint_files replay 's/ \&\& can_be_compared(i) \&\& / \&\& /'
-  control 'values are known by their types' contents identity 's/^  sum(name, .*;//'
+  control 'values are known by their types' contents identity 's/^  add_type_name<T>(sum);//'
   control 'functions given by address have no name' contents identity 's/if (code_ == nullptr) return;/if (code_ == nullptr || named_) return;/'
-  control 'an object may hold more than its snapshots' known_run identity 's/  return whole;/  return true;/'
+  control 'types of one name in two source files have none' contents namesakes 's/ || listed<T>::type.has_namesake()//'
+  control 'what is given by its base may be more' contents identity 's/if constexpr (is_a_base<T>) add_class_of(f);//'
+  control 'a base does not say what is added to it' contents identity 's/sizeof(T) != sizeof(owner)) return false/false) return false/; s/return sizeof(with_one_more<owner>) > sizeof(owner)/return true/'
+  control 'sums have a type' known_run identity 's/all.template add_type<typename Of::dp>();//'
+  control 'sums have sizes' known_run identity 's/ write_exactly(\*parts.dp, sum);.*$/ (void)0;/'
+  control 'what makes an adjoint is a function, too' known_run identity 's/look(adjoint), look(bar);/look(adjoint);/; s/(all.template add_type<Bar>(), ...);//'
+  control 'each reverse has a type of its adjoint' kept_files identity 's/contents{seed, \&code, all.named_code}.template add_type<Bar>();//'
+  control 'and of its sum' kept_files identity 's/added.template add_type<DP>();//'
+  control 'an object may hold more than its snapshots' known_run identity 's/    else if (known.states \&\& !has_key) known = .*;//'
   control 'what was given up writes no record' run_journal replay 's/    commits(commits_, of_);//'
+  [ "$wanted" = there ] && echo "faults: $left_out protections are there" && return
   echo "faults: $left_out protections left out, $unnoticed unnoticed"
   [ $unnoticed = 0 ]
 }
@@ -169,7 +181,7 @@ for wanted; do
       campaign power
       cuts 100
       ;;
-    controls) controls ;;
+    controls | there) controls ;;
     *)
       sed -n 's/^#   //p; s/^#     /usage: /p' "$0" >&2
       exit 2

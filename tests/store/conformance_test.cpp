@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 #include <cairn/cairn.hpp>
+#include <cairn/store/behind.hpp>
 #include "support/catch.hpp"
 #include "support/toy_stores.hpp"
 
@@ -37,10 +38,17 @@ struct flushing : toys::serialising {
 };
 }
 
+/// Behind and ahead of the sweep.
+template <class Store, int Saves = 2, int Loads = 2>
+struct behind_of : cairn::behind<pendulum::state, Store> {
+  behind_of() : cairn::behind<pendulum::state, Store>{cairn::behind_options{Saves, Loads}} {}
+};
+
 #define STORES                                                                                          \
   cairn::memory_store, toys::keeping, toys::serialising, toys::late, toys::threaded,                    \
       toys::losing<toys::serialising>, toys::losing<toys::threaded>, toys::slow,                        \
-      toys::failing<toys::serialising>, toys::losing<toys::failing<toys::serialising>>
+      toys::failing<toys::serialising>, toys::losing<toys::failing<toys::serialising>>,                   \
+      behind_of<toys::serialising>, behind_of<toys::losing<toys::failing<toys::serialising>>>
 
 TEMPLATE_TEST_CASE("a gradient has the bits of storing everything with any store", "[store]", STORES) {
   STATIC_REQUIRE(cairn::store_of<TestType, pendulum::state>);

@@ -128,11 +128,11 @@ TEST_CASE("a plan that says nothing of its tiers holds no more in memory where i
     toys::failing_disk::disk on;
     on.writes_left = 0;
     toys::failing_disk store{on};
-    pendulum::state::peak = pendulum::state::alive;
+    pendulum::state::peak = int(pendulum::state::alive);
     CHECK(cairn::gradient(pendulum::in_place{}, pendulum::start(), plan, pendulum::seed, pendulum::leaf{}, store) ==
           pendulum::stored{60}.gradient);
     CHECK(on.failed.size() == 4);
-    return pendulum::state::peak;
+    return int(pendulum::state::peak);
   };
   CHECK(states_of(untold{told}) == states_of(cairn::any_schedule{told}));
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Processes that are killed: at a call of the user's functions, or at an operation on a file, clean or torn.
 #pragma once
+#include <atomic>
 #include <csignal>
 #include <cstdint>
 #include <sys/wait.h>
@@ -8,7 +9,9 @@
 
 namespace killed {
 
-inline long calls = 0, operations = 0;      // so far, in this process
+inline long calls = 0;                      // so far, in this process
+inline std::atomic<long> operations = 0;    // the same, of all its threads
+inline std::atomic<long> no_room_from = -1; // these and later ones find no room on the disk
 inline long at_call = -1, at_operation = -1;  // where it is killed
 inline int by = SIGKILL;                    // at a call
 inline bool torn = false;                   // half of what is written is there

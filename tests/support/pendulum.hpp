@@ -2,6 +2,7 @@
 // A driven pendulum of two numbers whose state counts its living copies, in every form that a step or an adjoint may
 // take.
 #pragma once
+#include <atomic>
 #include <cmath>
 #include <utility>
 #include <vector>
@@ -15,7 +16,7 @@ using numbers = std::vector<double>;
 
 /// Owns its numbers on the heap; `alive` and `peak` count objects.
 struct state {
-  static inline int alive = 0, peak = 0;
+  static inline std::atomic<int> alive = 0, peak = 0;  // stores may copy on a thread of their own
   numbers v;
   state(numbers x) : v(std::move(x)) { up(); }
   state(state const& other) : v(other.v) { up(); }
@@ -35,7 +36,7 @@ struct state {
 
  private:
   static void up() {
-    if (++alive > peak) peak = alive;
+    if (int const now = ++alive; now > peak) peak = now;
   }
 };
 

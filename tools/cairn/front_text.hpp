@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file front_text.hpp  Time over memory for many plans: as a table, and as comma-separated values.
-#include <algorithm>
 #include <cstddef>
 #include <initializer_list>
 #include <span>
@@ -14,6 +13,7 @@
 #include <cairn/plan/text/figure_text.hpp>
 #include <cairn/plan/text/plan_text.hpp>
 
+#include "columns.hpp"
 #include "numbers.hpp"
 
 namespace tool {
@@ -49,14 +49,8 @@ namespace tool {
                     cairn::number_text(plan.cost.forward_evaluations_per_step), words.substr(0, words.find(": "))});
   }
   std::string text;
-  for (auto const& row : rows) {
-    for (std::size_t k = 0; k + 1 < row.size(); ++k) {
-      std::size_t width = 0;
-      for (auto const& other : rows) width = std::max(width, other[k].size());
-      text += std::string(width - row[k].size(), ' ') + row[k] + "  ";
-    }
-    text += row.back() + "\n";
-  }
+  for (auto const& line : in_columns(rows, [&](std::size_t column) { return column + 1 == rows.front().size(); }))
+    text += line;
   return text;
 }
 

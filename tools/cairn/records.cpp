@@ -10,6 +10,7 @@
 
 #include <cairn/core/bytes.hpp>
 
+#include "columns.hpp"
 #include "keys.hpp"
 #include "numbers.hpp"
 #include "wrong_request.hpp"
@@ -129,30 +130,17 @@ std::string readable(std::string_view column, std::string_view cell) {
 
 std::string aligned(records const& table, std::size_t most) {
   auto const shown = std::min(table.rows.size(), most);
-  std::vector<std::size_t> widths(table.columns.size());
   std::vector<bool> numeric(table.columns.size(), true);
-  std::vector<std::vector<std::string>> cells(shown);
-  for (std::size_t c = 0; c < widths.size(); ++c) {
-    widths[c] = table.columns[c].size();
+  std::vector<std::vector<std::string>> cells(shown + 1);
+  cells.front() = table.columns;
+  for (std::size_t c = 0; c < table.columns.size(); ++c)
     for (std::size_t r = 0; r < shown; ++r) {
       auto const& cell = table.rows[r][c];
-      cells[r].push_back(readable(table.columns[c], cell));
-      widths[c] = std::max(widths[c], cells[r].back().size());
+      cells[r + 1].push_back(readable(table.columns[c], cell));
       numeric[c] = numeric[c] && (cell.empty() || is_number(cell));
     }
-  }
   std::string text;
-  auto const line = [&](std::vector<std::string> const& words) {
-    std::string made;
-    for (std::size_t c = 0; c < words.size(); ++c) {
-      std::string const space(widths[c] - words[c].size(), ' ');
-      made += (c == 0 ? "" : "  ") + (numeric[c] ? space + words[c] : words[c] + space);
-    }
-    made.erase(made.find_last_not_of(' ') + 1);
-    text += made + '\n';
-  };
-  line(table.columns);
-  for (auto const& row : cells) line(row);
+  for (auto const& line : in_columns(cells, [&](std::size_t c) { return !numeric[c]; })) text += line;
   if (shown < table.rows.size()) text += "and " + counted(table.rows.size() - shown, "line") + " more\n";
   return text;
 }

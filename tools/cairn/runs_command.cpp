@@ -18,6 +18,7 @@
 #include <cairn/adapt/disk/stored_runs.hpp>
 #include <cairn/core/bytes.hpp>
 
+#include "columns.hpp"
 #include "json_text.hpp"
 #include "keys.hpp"
 #include "numbers.hpp"
@@ -42,18 +43,11 @@ class rows {
   void add(std::array<std::string, Columns> const& row) { all_.push_back({row, ""}); }
   void note(std::string const& text) { all_.back().second += "  " + text + '\n'; }
   [[nodiscard]] std::string text() const {
-    std::array<std::size_t, Columns> width{};
-    for (auto const& [row, notes] : all_)
-      for (std::size_t k = 0; k < Columns; ++k) width[k] = std::max(width[k], row[k].size());
+    std::vector<std::vector<std::string>> cells;
+    for (auto const& [row, notes] : all_) cells.emplace_back(row.begin(), row.end());
+    auto const lines = in_columns(cells, [](std::size_t column) { return column < 2; });
     std::string text;
-    for (auto const& [row, notes] : all_) {
-      for (std::size_t k = 0; k < Columns; ++k) {
-        std::string const gap(width[k] - row[k].size(), ' ');
-        text += (k == 0 ? "" : "  ") + (k < 2 ? row[k] + gap : gap + row[k]);
-      }
-      text.erase(text.find_last_not_of(' ') + 1);
-      text += '\n' + notes;
-    }
+    for (std::size_t k = 0; k < lines.size(); ++k) text += lines[k] + all_[k].second;
     return text;
   }
 

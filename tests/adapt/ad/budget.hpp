@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <string>
+#include <type_traits>
 #include <vector>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -39,7 +40,7 @@ struct advect_by_index {
   template <class T>
   void operator()(vec<T>& x, T const& a, step_index i) const {
     advect{}(x, a);
-    x[0] = x[0] * (1.0 + 1e-3 * double(i % 3));
+    x[0] = x[0] * (1.001 + 1e-3 * double(i % 3));  // never by 1, which is not recorded
   }
 };
 struct sum_of_squares {
@@ -48,6 +49,25 @@ struct sum_of_squares {
     T sum = 0.0;
     for (auto const& v : x) sum = sum + v * v;
     return sum;
+  }
+};
+
+/// Terms of the final state, of which each takes more than a step.
+struct at_the_end {
+  auto operator()() const { return cairn::at_end{sum_of_squares{}}; }
+};
+/// Terms in one part of the loop, and of two functions, of which each takes more in other places.
+struct late {
+  struct sum_of_all {
+    template <class T>
+    T operator()(vec<T> const& x) const {
+      T sum = 0.0;
+      for (auto const& v : x) sum = sum + v;
+      return sum;
+    }
+  };
+  auto operator()() const {
+    return cairn::at_states({300, 301, 302, 302, 377}, sum_of_squares{}) + cairn::at_every(50, sum_of_all{});
   }
 };
 
@@ -66,6 +86,7 @@ inline std::int64_t of_process(char const* key) {
 /// What a call has taken; `least` is the budget that an error has named.
 struct taken {
   std::int64_t heap = 0, resident = 0, least = 0, step_calls = 0, leaf = 0, slots = 0;
+  std::int64_t predicted = 0, predicted_tapes = 0, counted_tapes = 0;
   double value = 0;
 };
 /// Runs f(found) in another process.
@@ -90,7 +111,7 @@ Taken apart(F f) {
   return found;
 }
 
-template <class Tape, class Model>
+template <class Tape, class Model, class Terms>
 class budget_case {
  public:
   /// Of 64 KiB states.
@@ -106,8 +127,12 @@ class budget_case {
       heap::mark const now;
       try {
         cairn::budget_of const budget{steps, cairn::byte_size{std::uint64_t(bytes)}};
-        auto const answer = cairn::differentiate(Tape{}, Model{}, x0, 0.01, budget, sum_of_squares{});
+        cairn::sweep_report report;
+        auto const answer = cairn::differentiate(Tape{}, Model{}, x0, 0.01, budget, Terms{}(), report);
         found.value = answer.value;
+        found.predicted = std::int64_t(report.predicted_bytes);
+        found.predicted_tapes = std::int64_t(report.predicted.tapes);
+        found.counted_tapes = std::int64_t(report.counted.tapes);
       } catch (cairn::infeasible_budget const& refused) {
         found.least = std::int64_t(refused.value(1).magnitude);
       }
@@ -118,7 +143,7 @@ class budget_case {
   taken plan(std::int64_t bytes) const {
     return apart([bytes](taken& found) {
       auto const x0 = start(8'192);
-      cairn::taped loop{Tape{}, Model{}, 0.01, sum_of_squares{}};
+      cairn::taped loop{Tape{}, Model{}, 0.01, Terms{}()};
       auto const chosen = cairn::plan_for(loop, x0, {steps, cairn::byte_size{std::uint64_t(bytes)}});
       found.step_calls = std::int64_t(chosen.cost.step_calls);
       found.leaf = std::int64_t(chosen.with.leaf);
@@ -144,9 +169,9 @@ class budget_case {
   }
 };
 
-template <class Tape, class Model>
+template <class Tape, class Model, class Terms = at_the_end>
 void keeps_budgets() {
-  budget_case<Tape, Model> const one;
+  budget_case<Tape, Model, Terms> const one;
   auto const least = one.within(1'000).least;
   REQUIRE(least > 1'000'000);
   CHECK(one.within(least - 1).least == least);
@@ -159,6 +184,9 @@ void keeps_budgets() {
     CHECK(found.heap > 0);
     CHECK(found.heap <= budget);
     CHECK(found.resident <= budget);
+    CHECK(found.predicted <= budget);
+    CHECK(found.counted_tapes <= found.predicted_tapes);
+    CHECK(double(found.predicted_tapes) <= 1.05 * double(found.counted_tapes));
   }
 
   std::int64_t calls = 0, leaf = 0;
@@ -172,7 +200,8 @@ void keeps_budgets() {
     calls = found.step_calls;
     leaf = found.leaf;
   }
-  CHECK(leaf > 1);
+  // With late terms two steps of Sacado take more than a leaf of several may.
+  if (std::is_same_v<Terms, at_the_end>) CHECK(leaf > 1);
 }
 
 }  // namespace ad_test

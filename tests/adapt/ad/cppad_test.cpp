@@ -44,6 +44,7 @@ TEST_CASE("a comparison that comes out otherwise is recorded anew by CppAD", "[a
 TEST_CASE("a model that reads more than it says is found out over CppAD", "[ad]") { ad_test::hidden_number<tape>(); }
 TEST_CASE("a leaf for which a model chooses otherwise by plain values is recorded anew by CppAD", "[ad]") {
   ad_test::choices<tape>();
+  ad_test::small_choices<tape>();
   ad_test::random_choices<tape>(1, 15);
 }
 TEST_CASE("so it is in random models of CppAD", "[.soak][ad]") { ad_test::random_choices<tape>(2, 2'000); }

@@ -425,6 +425,49 @@ void choices() {
       }
   CHECK(spared > 12 * (n + n / 5) / 2);  // of the leaves without terms: most choose as the one before
 }
+/// Numbers of very different size. The small one chooses by itself, and is all that p[1] acts on; where `chosen`, the
+/// large one takes so small steps that choices look like rounding. ADOL-C divides in other bits than double does.
+struct uneven {
+  double large = 1, small = 1;
+  bool chosen = false;
+  template <class T>
+  void operator()(vec<T>& x, vec<T> const& p) const {
+    bool const above = choosing::plain(x[1]) > 0.5 * small;
+    if (chosen) x[0] = x[0] + 1e-12 * large * p[0] * (above ? 1.0 : 3.0) / 3.0;
+    else x[0] = x[0] / 1.0017 - 0.001 * p[0] * x[0];
+    x[1] = x[1] - (above ? 0.02 : 0.05) * p[1] * x[1] / 3.0;
+    x[2] = x[2] * 0.9 + (x[0] / 3.0 - x[0] * (1.0 / 3.0));  // only rounding
+  }
+};
+struct uneven_by_index {
+  uneven inner;
+  template <class T>
+  void operator()(vec<T>& x, vec<T> const& p, cairn::step_index) const {
+    inner(x, p);
+  }
+};
+template <class Tape>
+void small_choices() {
+  cairn::step_index const n = 200;
+  for (double const large : {1.0, 2000.0, 1e9})
+    for (double const small : {1.0, 1e-6, 1e-12})
+      for (bool const chosen : {false, true})
+        for (cairn::step_index const leaf : {1, 5, 20}) {
+          CAPTURE(large, small, chosen, leaf);
+          auto const sum = [small]<class T>(vec<T> const& x) -> T { return x[0] + x[1] / small; };
+          vec<double> const x0{large, small, 0}, p{1, 1};
+          uneven const model{large, small, chosen};
+          auto const plan = in_leaves(n, leaf, 5);
+          cairn::taped by_tape{Tape{}, uneven_by_index{model}, p, cairn::at_end{sum}};
+          cairn::taped by_replay{Tape{}, model, p, cairn::at_end{sum}};
+          auto const known = cairn::differentiate(by_tape, x0, plan), found = cairn::differentiate(by_replay, x0, plan);
+          for (std::size_t k = 0; k < 2; ++k) {
+            CHECK(std::abs(found.params[k] - known.params[k]) <= 1e-9 * std::abs(known.params[k]));
+            CHECK(std::abs(found.state[k] - known.state[k]) <= 1e-9 * std::abs(known.state[k]));
+          }
+          if (leaf == 1) CHECK(by_replay.tool().recordings() < std::uint64_t(n / 10));
+        }
+}
 /// Random models, with steps that go on to be moved.
 template <class Tape>
 void random_choices(unsigned seed, int models) {

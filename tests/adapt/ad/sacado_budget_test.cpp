@@ -6,4 +6,5 @@
 
 TEST_CASE("a gradient by Sacado keeps its budget, and more memory never takes more step calls", "[ad]") {
   ad_test::keeps_budgets<cairn::sacado_tape, ad_test::advect>();
+  ad_test::keeps_budgets<cairn::sacado_tape, ad_test::advect, ad_test::late>();
 }

@@ -7,6 +7,7 @@
 #include <cairn/adapt/ad.hpp>
 #include <cairn/adapt/codipack.hpp>
 #include <cairn/cairn.hpp>
+#include <cairn/profile/measured.hpp>
 #include "support/catch.hpp"
 
 namespace {
@@ -96,6 +97,23 @@ TEST_CASE("a program with one typedef has the gradient of one tape, for every pl
     CHECK(check(cairn::revolve{n, 1}) == all);
     CHECK(check(cairn::revolve{n, 3}) == all);
     CHECK(check(cairn::leaves(n, 4, cairn::revolve{(n + 3) / 4, 2})) == all);
+  }
+}
+
+TEST_CASE("a budget knows what the seed of a taped object records", "[ad]") {
+  for (int const passes : {1, 100'000}) {
+    begin();
+    cairn::taped_object loop{cairn::codipack_tape<>{}, pass, [] { advance(); }};
+    auto const seed = loop.seed([passes] {
+      real sum = 0.0;
+      for (int k = 0; k < passes; ++k) sum += domain.energy * double(k);
+      return sum;
+    });
+    cairn::sweep_report report;
+    cairn::measured const budget{cairn::budget_of{23, "64MB"}};
+    (void)cairn::gradient(loop.step, loop, budget, seed, loop.adjoint, report);
+    CHECK(report.counted.tapes <= report.predicted.tapes);
+    CHECK(double(report.predicted.tapes) <= 1.05 * double(report.counted.tapes));
   }
 }
 

@@ -306,6 +306,32 @@ TEST_CASE("taped goes with every kind of loop, store and observer", "[ad]") {
   CHECK(cairn::check_adjoint(loop.step, loop.step_adjoint, x0, n).passed());
 }
 
+TEST_CASE("a kept run is reversed with the parameters that it began with only", "[ad]") {
+  auto const check = [](auto const& plan) {
+    cairn::taped loop{tape{}, logistic{}, 3.1, cairn::at_end{sum_of_all{}}};
+    auto run = cairn::checkpointed_loop(loop.step, numbers{0.3, 0.6}, plan);
+    auto const known = run.reverse(loop.seed(), loop.adjoint);
+    auto const by_bar = run.reverse(loop.bar(numbers{1, 1}), loop.adjoint);
+    auto& params = loop.params();
+    CHECK(run.reverse(loop.seed(), loop.adjoint).params == known.params);
+    CHECK(run.reverse(loop.bar(numbers{1, 1}), loop.adjoint).params == by_bar.params);
+    params = 3.2;
+    for (double const p : {3.2, 3.1}) {  // states may have been made with the other
+      params = p;
+      CHECK_THROWS_AS(run.reverse(loop.seed(), loop.adjoint), cairn::invalid_call);
+      CHECK_THROWS_AS(run.reverse(loop.bar(numbers{1, 1}), loop.adjoint), cairn::invalid_call);
+    }
+    auto other = cairn::checkpointed_loop(loop.step, numbers{0.3, 0.6}, plan);
+    loop.params() = 3.2;
+    if (plan.slots() == 3) CHECK_THROWS_AS(other.at(7), cairn::invalid_call);
+    loop.params() = 3.2;  // another loop begins with this
+    CHECK(cairn::differentiate(loop, numbers{0.3, 0.6}, plan).params != known.params);
+  };
+  check(cairn::store_all(20));
+  check(cairn::revolve{20, 3});
+  check(cairn::leaves(20, 5, cairn::revolve{4, 2}));
+}
+
 TEST_CASE("a step that chooses its size is recorded, and the tape repeats what was chosen", "[ad]") {
   numbers const* sizes = nullptr;
   cairn::taped loop{tape{}, decay{&sizes}, 0.7};

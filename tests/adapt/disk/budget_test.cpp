@@ -213,15 +213,6 @@ TEST_CASE("without a limit no step runs more than twice, in as few files as that
   }
 }
 
-TEST_CASE("a budget for the longest loop is planned at once, on disk too") {
-  cairn::disk const run{"nowhere"};
-  vec const x0(1000);
-  auto const plan = plan_of(cairn::budget_of{INT64_MAX, "1GB", run, "20GB"}, x0);
-  CHECK(plan.steps() == INT64_MAX);
-  CHECK(plan.slots() > 600'000);
-  CHECK(plan_of(cairn::budget_of{INT64_MAX, "1GB", run}, x0).steps() == INT64_MAX);
-}
-
 TEST_CASE("a killed run with a budget has the same plan when it goes on, although less is free, and stays within it") {
   struct makes {
     vec operator()(vec x, double const& by) const {

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 #include "adapt/disk/chain_runs.hpp"
@@ -523,4 +524,23 @@ TEST_CASE("chains of no and one stage, checks, options and failures stand beside
     }
   disk const required{here.run() + "2", {.resume = cairn::resume_rule::require}};
   CHECK_THROWS_WITH(plain(eight, in_files, 1.0, required), ContainsSubstring("there is nothing of an earlier process"));
+}
+namespace {
+struct product {
+  [[nodiscard]] double forward(numbers const& x) const { return tick(), x[0] * x[1]; }
+  [[nodiscard]] numbers backward(numbers const& x, double bar) const { return tick(), numbers{bar * x[1], bar * x[0]}; }
+};
+}  // namespace
+TEST_CASE("a chain goes on whose seed takes the last state alone, and x0 has another type") {
+  std::tuple const stages{product{}, scaled{0.9}, scaled{1.1}, scaled{1.2}};
+  auto const once = [&](auto const& plan, auto const&... last) {
+    return cairn::chain_gradient(stages, numbers{0.4, 0.7}, plan, [](double y) { return 2 * y; }, last...);
+  };
+  numbers const all = once(stored_whole(4));
+  support::temporary const here;
+  disk const run{here.run(), often};
+  stop(12, [&] { (void)once(filed(4, 2), run); });
+  CHECK(once(filed(4, 2), run) == all);
+  CHECK(run.report().used == disk_use::record);
+  CHECK(text(run.report().why).empty());
 }

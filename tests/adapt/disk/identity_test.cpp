@@ -607,6 +607,222 @@ TEST_CASE("of a run over an object that holds more than its snapshots nothing is
   uses_no_other_wave<told_wave, false>(true, "");
   uses_no_other_wave<told_wave, true>(true, "");
 }
+namespace {
+/// The same run goes on after another one; of what is not known to be the same nothing is used; reverses of a kept run
+/// have its states in common.
+enum class again { goes_on, begins_anew, has_states };
+/// A run is stopped somewhere, or finished; then comes another one, and then the same again.
+template <class First, class Second>
+void are_two_runs(char const* what, again then, First const& first, Second const& second) {
+  stop_at = -1;
+  numbers const right = second(nullptr), first_right = first(nullptr);
+  for (long const at : {-1L, 40L, 60L}) {
+    INFO(what << ", stopped at call " << at);
+    support::temporary const here;
+    disk const run{here.run(), often};
+    calls = 0, stop_at = at;
+    try {
+      (void)first(&run);
+    } catch (stopped const&) {
+    }
+    stop_at = -1;
+    CHECK(second(&run) == right);
+    CHECK(run.report().used != disk_use::record);
+    if (then != again::has_states) CHECK(run.report().used == disk_use::nothing);
+    if (then != again::has_states) CHECK_FALSE(std::string{run.report().why}.empty());
+    CHECK(first(&run) == first_right);
+    CHECK((run.report().used == disk_use::record) == (then == again::goes_on));
+  }
+}
+/// Numbers of two kinds by their names; their places are not the same.
+struct east_north { double east = 0, north = 0; };
+struct north_east { double north = 0, east = 0; };
+auto const plain_step = [](numbers& x, step_index) { move(x, 1.1, 0.01); };
+auto const pull_two = [](numbers const& x, auto& bar) {
+  tick();
+  bar.east *= 1.1 * std::cos(1.1 * x[0]), bar.north *= 1.2 * std::cos(1.1 * x[1]);
+};
+auto const scaled_step = [](numbers& x, double const& p, step_index) { move(x, p, 0.01); };
+auto const sum_two = [](numbers const& x, numbers& bar, double const& p, auto& dp, step_index i) {
+  dp.east += bar[0] * x[0], dp.north += double(i % 2) * bar[1];
+  pull(x, bar, p);
+};
+auto const sum_many = [](numbers const& x, numbers& bar, double const& p, numbers& dp, step_index i) {
+  dp[std::size_t(i) % dp.size()] += bar[0] * x[0];
+  pull(x, bar, p);
+};
+numbers with_two(numbers all, auto const& dp) {
+  if constexpr (requires { dp.east; }) all.push_back(dp.east), all.push_back(dp.north);
+  else all.insert(all.end(), dp.begin(), dp.end());
+  return all;
+}
+template <bool Kept>
+auto sums_in(auto const& back, auto const& empty) {
+  return [&back, empty](disk const* on) {
+    double const p = 1.1;
+    auto dp = empty;
+    auto const go = [&](auto const& by, auto const&... last) {
+      if constexpr (Kept)
+        return cairn::checkpointed_loop(scaled_step, x0, by, cairn::wrt{p, dp}, last...).reverse(ones, back);
+      else return cairn::gradient(scaled_step, x0, by, ones, back, cairn::wrt{p, dp}, last...);
+    };
+    return with_two(with(on, go), dp);
+  };
+}
+auto const value_of_two = [](numbers const& x) { return x[0] * x[0] / 2 + 3 * x[1]; };
+auto const add_to_two = [](numbers const& x, auto& bar) { bar.east += x[0], bar.north += 3; };
+template <class Bar>
+numbers with_adjoint_of(disk const* on) {
+  cairn::model const m{plain_step, pull_two, [](numbers const&) { return Bar{}; }};
+  return with(on, [&](auto const& by, auto const&... last) {
+    return with_two({}, cairn::differentiate(m, x0, by, cairn::at_end{value_of_two, add_to_two}, last...).state);
+  });
+}
+auto const pull_any = back_of(1.1);
+auto const add_to_first = [](numbers const&, numbers& bar) { bar[0] += 1; };
+/// The adjoint is longer than the state.
+auto with_more(std::size_t more) {
+  return [more](disk const* on) {
+    cairn::model const m{plain_step, pull_any, [more](numbers const& x) { return numbers(x.size() + more); }};
+    return with(on, [&](auto const& by, auto const&... last) {
+      return cairn::differentiate(m, x0, by, cairn::at_end{value_of_two, add_to_first}, last...).state;
+    });
+  };
+}
+template <class Bar>
+numbers reversed_from(disk const* on) {
+  Bar seed;
+  seed.east = seed.north = 1;
+  return with(on, [&](auto const& by, auto const&... last) {
+    return with_two({}, cairn::checkpointed_loop(plain_step, x0, by, last...).reverse(seed, pull_two));
+  });
+}
+}  // namespace
+TEST_CASE("adjoints and sums of other types or sizes are of other runs, though the same functions take them") {
+  are_two_runs("type of dp", again::goes_on,
+               sums_in<false>(sum_two, east_north{}), sums_in<false>(sum_two, north_east{}));
+  are_two_runs("type of dp, kept", again::has_states,
+               sums_in<true>(sum_two, east_north{}), sums_in<true>(sum_two, north_east{}));
+  are_two_runs("size of dp", again::goes_on,
+               sums_in<false>(sum_many, numbers(3)), sums_in<false>(sum_many, numbers(5)));
+  are_two_runs("size of dp, kept", again::has_states,
+               sums_in<true>(sum_many, numbers(3)), sums_in<true>(sum_many, numbers(5)));
+  are_two_runs("type of bar", again::goes_on, with_adjoint_of<east_north>, with_adjoint_of<north_east>);
+  are_two_runs("what makes bar", again::goes_on, with_more(0), with_more(1));
+  are_two_runs("type of a seed, kept", again::has_states, reversed_from<east_north>, reversed_from<north_east>);
+}
+namespace {
+/// Steps, and objects of a loop, that are called by their base.
+struct any_mover {
+  double a = 1.1;
+  virtual ~any_mover() = default;
+  virtual double source(step_index) const { return 0.01; }
+  void operator()(numbers& x, step_index i) const { move(x, a, source(i)); }
+  void write_state(auto& sink) const { cairn::write_state(a, sink); }
+  void read_state(auto& from) { cairn::read_state(a, from); }
+};
+struct late_mover : any_mover {
+  double source(step_index i) const override { return i > 3 ? 0.02 : 0.01; }
+};
+struct any_medium : any_mover {
+  numbers u = x0;
+  any_medium() = default;
+  any_medium(any_medium const&) = delete;
+  [[nodiscard]] numbers save() const { return u; }
+  void restore(numbers const& old) { u = old; }
+  void write_state(auto& sink) const { cairn::write_state(u, sink), cairn::write_state(a, sink); }
+  void read_state(auto& from) { cairn::read_state(u, from), cairn::read_state(a, from); }
+};
+struct late_medium : any_medium {
+  double source(step_index i) const override { return i > 3 ? 0.02 : 0.01; }
+};
+numbers moved_by(any_mover const& given, disk const* on) { return swept(on, given, ones, back_of(1.1)); }
+numbers moved_by_named(any_mover const& given, disk const* on) {
+  auto const step = cairn::reads_only([&given](numbers& x, step_index i) { given(x, i); }, given);
+  return swept(on, step, ones, back_of(1.1));
+}
+numbers moved_in(any_medium& given, disk const* on) {
+  auto const step = [](any_medium& w, step_index i) { w(w.u, i); };
+  auto const back = [](any_medium const& w, numbers& bar) { pull(w.u, bar, w.a); };
+  return with(on, [&](auto const& by, auto const&... last) {
+    return cairn::gradient(step, given, by, ones, back, last...);
+  });
+}
+/// One function for objects of two classes.
+template <class Made, class Given>
+auto by_base(numbers (*run)(Given&, disk const*)) {
+  return [run](disk const* on) {
+    Made own;
+    return run(own, on);
+  };
+}
+/// Members of a base do not know what is added to it.
+struct told {
+  numbers a{1.1};
+  void write_state(auto& sink) const { cairn::write_state(a, sink); }
+  void read_state(auto& from) { cairn::read_state(a, from); }
+};
+struct shown {
+  numbers a{1.1};
+  void visit_buffers(auto&& visit) { visit(a.data(), a.size() * sizeof(double)); }
+  void visit_buffers(auto&& visit) const { visit(a.data(), a.size() * sizeof(double)); }
+};
+template <class Base>
+struct with_source : Base {
+  numbers source{0.01};
+  void operator()(numbers& x, step_index i) const { move(x, 1.1, i > 3 ? source[0] : 0.01); }
+};
+struct same_told : told {};
+struct flagged {  // with room in its padding
+  void write_state(auto& sink) const { cairn::write_state(a, sink), cairn::write_state(k, sink); }
+  void read_state(auto& from) { cairn::read_state(a, from), cairn::read_state(k, from); }
+  numbers a{1.1};
+  int k = 0;
+};
+struct with_flag : flagged { int more = 0; };
+using named_step_of_library = decltype(cairn::reads_only(plain_step, 1.1));
+struct more_than_named : named_step_of_library {
+  double source;
+  explicit more_than_named(double of) : named_step_of_library{plain_step, 1.1}, source{of} {}
+  void operator()(numbers& x, step_index i) const { move(x, 1.1, i > 3 ? source : 0.01); }
+};
+template <class Step>
+auto of_source(double source) {
+  return [source](disk const* on) {
+    if constexpr (std::is_constructible_v<Step, double>) return swept(on, Step{source}, ones, back_of(1.1));
+    else {
+      Step step;
+      step.source[0] = source;
+      return swept(on, step, ones, back_of(1.1));
+    }
+  };
+}
+}  // namespace
+TEST_CASE("what is given by its base, or says by its base what it holds, may hold more and is not known") {
+  are_two_runs("a step by its base", again::begins_anew, by_base<late_mover>(moved_by), by_base<any_mover>(moved_by));
+  are_two_runs("a step that is no more", again::goes_on, by_base<any_mover>(moved_by), by_base<late_mover>(moved_by));
+  are_two_runs("a value that is named", again::begins_anew,
+               by_base<late_mover>(moved_by_named), by_base<any_mover>(moved_by_named));
+  are_two_runs("an object of the loop", again::begins_anew,
+               by_base<late_medium>(moved_in), by_base<any_medium>(moved_in));
+  late_mover const late;
+  any_mover const other;
+  CHECK(cairn::key_of<any_mover>(late) != cairn::key_of<any_mover>(other));
+
+  are_two_runs("write_state of a base", again::begins_anew,
+               of_source<with_source<told>>(0.01), of_source<with_source<told>>(0.02));
+  are_two_runs("visit_buffers of a base", again::begins_anew,
+               of_source<with_source<shown>>(0.01), of_source<with_source<shown>>(0.02));
+  are_two_runs("a class that is derived from one of the library", again::begins_anew, of_source<more_than_named>(0.01),
+               of_source<more_than_named>(0.02));
+  using cairn::detail::seen_whole, cairn::detail::written_whole;
+  CHECK(seen_whole<told>());
+  CHECK(seen_whole<same_told>());
+  CHECK_FALSE(seen_whole<with_flag>());
+  CHECK_FALSE(written_whole<with_flag>());
+  CHECK_FALSE(written_whole<std::vector<with_source<shown>>>());
+  CHECK(written_whole<std::vector<same_told>>());
+}
 TEST_CASE("a name of the code does not stand for functions that are given by their addresses") {
   auto const step = [](numbers& x) { move(x, 1.1, 0.01); };
   support::temporary const here;

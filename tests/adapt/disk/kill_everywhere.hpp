@@ -77,6 +77,7 @@ struct adjoint {
 }
 
 numbers const p{1.1, 0.2};
+cairn::behind_options behind{0, 0};  // of the processes that are killed
 
 struct answer {
   numbers bar, dp;
@@ -120,7 +121,8 @@ struct program {
   /// One process; it is right unless it is killed.
   int process(long call, long operation = -1, bool half = false) const {
     return killed::run(
-        [&] { return Verb::of(plan, cairn::disk{folder.run(), {.commit_every = commit_every}}) == right; }, call, operation, half);
+        [&] { return Verb::of(plan, cairn::disk{folder.run(), {.commit_every = commit_every, .behind = behind}}) == right; },
+        call, operation, half);
   }
 };
 

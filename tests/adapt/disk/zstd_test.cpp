@@ -8,6 +8,7 @@
 #include "support/killed.hpp"
 #include "support/killed_writes.hpp"
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <fcntl.h>
@@ -173,6 +174,27 @@ TEST_CASE("a compressed run that is killed at any write goes on with the bits of
       CHECK(operation > 30);
     }
   }
+}
+TEST_CASE("compressed files behind the sweep change no bit, in kept runs too", "[disk]") {
+  std::vector<double> x0(20'000);
+  for (std::size_t k = 0; k < x0.size(); ++k) x0[k] = 0.3 + 1e-4 * double(k);
+  auto const want = right<numbers>(x0);
+  temporary const place;
+  auto behind = packed;
+  behind.behind = {2, 2};
+  CHECK(same(go_on<numbers>(place.run(), behind, x0).numbers, want));
+  auto const twice = [&](cairn::disk_options how) {
+    how.resume = cairn::resume_rule::never;
+    auto const step = [](std::vector<double>& x) { for (double& v : x) v = std::sin(1.1 * v); };
+    auto const back = [](std::vector<double> const& x, std::vector<double>& bar) {
+      for (std::size_t k = 0; k < x.size(); ++k) bar[k] *= 1.1 * std::cos(1.1 * x[k]);
+    };
+    auto run = cairn::checkpointed_loop(step, x0, cairn::two_level{40, 5, 2}, cairn::disk{place.run(), how});
+    auto const first = run.reverse(x0, back);
+    CHECK(run.reverse(x0, back) == first);
+    return first;
+  };
+  CHECK(twice(behind) == twice({}));
 }
 TEST_CASE("a run goes on with another compression, and reads what is there", "[disk]") {
   std::vector<double> const x0(3'000, 0.4);

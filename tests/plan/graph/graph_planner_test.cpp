@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <optional>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -492,6 +493,21 @@ TEST_CASE("the same graph and budget have the same plan", "[plan][graph][long]")
   std::int64_t const budget = (first.least_budget() + store_all_peak(graph)) / 2;
   (void)second.plan(store_all_peak(graph));
   CHECK(first.plan(budget).actions == second.plan(budget).actions);
+}
+
+TEST_CASE("the least budget is one of bytes alone, whatever times were measured", "[plan][graph]") {
+  std::mt19937_64 dice{1};
+  for (auto const kind : graphs::all_kinds)
+    for (graph_options const options : {graph_options{.effort = 20'000}, {.exact_operations = 0, .effort = 20'000}}) {
+      operation_graph graph = graphs::make(kind, 16, 3, true);
+      std::int64_t const least = graph_planner{graph, options}.least_budget();
+      for (int trial = 0; trial < 8; ++trial) {
+        for (auto& operation : graph.operations) operation.time = 1 + std::int64_t(dice() % 100);
+        graph_planner planner{graph, options};
+        CHECK(planner.least_budget() == least);
+        check_plan(graph, planner.plan(least), least);
+      }
+    }
 }
 
 TEST_CASE("without effort there are plans still", "[plan][graph]") {
