@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 #include <cairn/cairn.hpp>
+#include <cairn/plan/loop/estimate.hpp>
 #include <cairn/run/resume.hpp>
 #include <cairn/run/value_and_gradient.hpp>
 #include <cairn/schedule/leaves.hpp>
@@ -79,6 +80,11 @@ TEST_CASE("segments run again once, but for the last of the loop", "[reversible]
       CHECK(same_bits(found, stored));
       CHECK(cairn::wide(steps) == plan.counts().advances + plan.counts().turned + report.steps_again);
       if (length > 1) CHECK(cairn::wide(steps) <= segments::fewest_runs(100, length, slots == 0 ? 100 : slots));
+      cairn::workload const work{.state_bytes = 64, .reversible = cairn::reversible_costs{.kept_bytes = 8}};
+      auto const said = cairn::estimate(plan, work);
+      CHECK(said.step_calls == plan.counts().advances + plan.counts().turned);
+      CHECK(said.steps_again == report.steps_again);
+      CHECK(said.steps_back == report.steps_back);
       CHECK(cairn::wide(backs) == report.steps_back);
       CHECK(report.most_kept <= length);
     }

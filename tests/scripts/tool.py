@@ -642,8 +642,9 @@ def check_planning():
     loop = ["--steps", 300, "--state", "10kB"]
     disk = ["--disk", "unlimited", "--disk-write", 0.02, "--disk-read", 0.01, "--step-seconds", 0.01,
             "--adjoint-seconds", 0.03]
-    for extra in ([], disk, ["--records", "--tape", "25kB", "--tape-restarts"]):
-        measure = "seconds" if extra is disk else "step_calls"
+    back = ["--kept", 100, "--back-seconds", 0.008, "--step-seconds", 0.01]
+    for extra in ([], disk, ["--records", "--tape", "25kB", "--tape-restarts"], back, back + ["--longest", 20]):
+        measure = "seconds" if "--step-seconds" in extra else "step_calls"
         words = ["advise", *loop, *extra, "--memory", 400_000]
         advice = as_json(*words)
         plans = [advice["best"], *advice["runners_up"]]
@@ -654,6 +655,10 @@ def check_planning():
             if plan["schedule"] == "revolve" and plan["leaf"] == 1:
                 answer = plan_of(steps=300, slots=plan["slots"])
                 expect(all(answer[key] == plan[key] for key in ("advances", "forward_steps")), plan, answer)
+        if "--kept" in extra:  # 30 kB for kept parts: one segment, or states between those of 20 steps
+            (found,) = [plan for plan in plans if plan["schedule"] == "segments"]
+            expect(found["steps_back"] == 300, found)
+            expect((found["leaf"], found["steps_again"]) == ((20, 280) if "--longest" in extra else (300, 0)), found)
         words = ["pareto", *loop, *extra, "--points", 12]
         front, rows = as_json(*words), rows_of(output(*words, "--csv"))
         expect([[str(plan[key]) for key in ("memory_bytes", "step_calls", "schedule")] for plan in front] ==

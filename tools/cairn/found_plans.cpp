@@ -27,6 +27,10 @@ std::string plan_json(cairn::planned const& plan) {
   all.add("tape_units", with.units > 0 ? json_number(with.tape_units) : "null");
   all.add("initial", std::string{with.free_initial ? "\"pinned_free\"" : "\"releasable\""});
   all.add("step_calls", cost.step_calls);
+  if (cost.steps_back > 0) {
+    all.add("steps_again", cost.steps_again);
+    all.add("steps_back", cost.steps_back);
+  }
   all.add("advances", cost.advances);
   all.add("recorded", cost.counts.recorded);
   all.add("forward_steps", cost.forward_steps);

@@ -39,6 +39,11 @@ namespace tool {
   return text;
 }
 
+/// Steps run per step of the loop, in both directions.
+[[nodiscard]] inline double per_step(cairn::cost const& sum) noexcept {
+  return sum.steps > 0 ? double(sum.steps_run()) / double(sum.steps) : 0;
+}
+
 /// A table for people: memory, time, step calls per step of the loop, and the plan. Slots count the initial state.
 [[nodiscard]] inline std::string pareto_table(std::vector<cairn::planned> const& front) {
   std::vector<std::vector<std::string>> rows{{"memory", "time", "calls/step", "plan"}};
@@ -46,7 +51,8 @@ namespace tool {
     auto const words = cairn::plan_text(plan);
     rows.push_back({cairn::to_short_text(plan.cost.memory_bytes).c_str(),
                     plan.cost.seconds > 0 ? cairn::seconds_text(plan.cost.seconds) : "-",
-                    cairn::number_text(plan.cost.forward_evaluations_per_step), words.substr(0, words.find(": "))});
+                    cairn::number_text(per_step(plan.cost)),
+                    words.substr(0, words.find(": "))});
   }
   std::string text;
   for (auto const& line : in_columns(rows, [&](std::size_t column) { return column + 1 == rows.front().size(); }))

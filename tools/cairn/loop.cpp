@@ -20,6 +20,11 @@ cairn::planner planner_of(std::string_view name, std::string_view text) {
   refuse_value(name, text, known);
 }
 
+cairn::reversible_costs& backwards(asked_loop& asked) {
+  auto& costs = asked.work.reversible;
+  return costs ? *costs : costs.emplace();
+}
+
 cairn::wide capacity_of(std::string_view name, std::string_view text) {
   return text == "unlimited" ? cairn::unlimited_bytes : cairn::wide{size_of(name, text).count()};
 }
@@ -55,6 +60,12 @@ constexpr loop_key keys[] = {
      [](asked_loop& a, auto name, auto text) { a.work.record_seconds = number_of(name, text); }},
     {"adjoint_seconds", "S", "the adjoint of one step",
      [](asked_loop& a, auto name, auto text) { a.work.adjoint_seconds = number_of(name, text); }},
+    {"kept", "BYTES", "the step can run backwards: what is kept of one step for that, or 0",
+     [](asked_loop& a, auto name, auto text) { backwards(a).kept_bytes = size_of(name, text).count(); }},
+    {"back_seconds", "S", "one step backwards (that of a step)",
+     [](asked_loop& a, auto name, auto text) { backwards(a).back_seconds = number_of(name, text); }},
+    {"longest", "K", "most steps backwards from one state, for their drift (any)",
+     [](asked_loop& a, auto name, auto text) { backwards(a).longest = count_of(name, text, 1); }},
     {"disk", "BYTES", "room for states on disk, or unlimited (no disk)",
      [](asked_loop& a, auto name, auto text) { a.work.tiers.disk.bytes = capacity_of(name, text); }},
     {"disk_write", "S", "seconds to write a state to disk (0)",
@@ -94,6 +105,8 @@ asked_loop completed(asked_loop asked, bool with_memory) {
     throw wrong_request{worded("$leaf and $tape_step are for adjoints of several steps; give $leaves, too")};
   if (work.tapes_restart && !asked.records)
     throw wrong_request{worded("$tape_restarts is for adjoints that record; give $records, too")};
+  if (work.reversible && (asked.leaves || asked.records))
+    throw wrong_request{worded("$kept, $back_seconds and $longest are for an adjoint of one step; leave out $leaves and $records")};
   for (auto const& [there, name] : {std::pair{work.tiers.disk, "disk"}, {work.tiers.host, "host"}})
     if (there.bytes == 0 && (there.write_seconds > 0 || there.read_seconds > 0))
       throw wrong_request{name_of_key(name) + " is not given, but times of it; give its room, or unlimited"};

@@ -38,6 +38,15 @@ struct tier_costs {
   }
 };
 
+/// What a step that runs backwards costs, see `reversible`.
+struct reversible_costs {
+  wide kept_bytes = 0;                      ///< what is kept of one step; see `reversible_check::kept_bytes`
+  std::optional<double> back_seconds = {};  ///< one call of `back`, >= 0; `step_seconds` if not given
+  /// Most steps of a segment, as `reversible_check::longest_segment` finds them for a drift; 0 for any number.
+  step_index longest = 0;
+  bool keep_all = false;  ///< as in `reversible_options`: kept parts of all steps are held, and no step runs again
+};
+
 /// One loop on one machine. Sizes are of whole values, heap included. If a size changes during the loop, give that of
 /// the largest value as the step leaves it, with the spare capacity of its containers, so that the memory of a plan is
 /// an upper bound. What a loop need not have, from `term_bytes` to `plan_bytes`, counts nothing if not given.
@@ -70,6 +79,9 @@ struct workload {
   tier_costs tiers = {};                   ///< cost of states on each tier
   /// As in `sweep_options`: the bytes of the check are counted, its time is not.
   replay_check verify = replay_check::off;
+  /// The step can run backwards: in plans with leaves, such as `segments`, states are made by `back`. Plans without
+  /// leaves run as they are.
+  std::optional<reversible_costs> reversible = {};
 };
 
 }  // namespace cairn

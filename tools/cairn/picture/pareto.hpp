@@ -25,7 +25,7 @@ namespace picture {
 [[nodiscard]] inline std::string pareto_svg(std::vector<planned> const& front, std::string_view title = {}) {
   bool const timed = std::any_of(front.begin(), front.end(), [](planned const& plan) { return plan.cost.seconds > 0; });
   auto const height = [&](planned const& plan) {
-    return timed ? picoseconds(plan.cost.seconds) : plan.cost.step_calls;
+    return timed ? picoseconds(plan.cost.seconds) : plan.cost.steps_run();
   };
   value_range bytes, heights;
   for (auto const& plan : front) bytes.take(plan.cost.memory_bytes), heights.take(height(plan));

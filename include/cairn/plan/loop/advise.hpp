@@ -20,14 +20,15 @@ struct advice {
   [[nodiscard]] double lead() const noexcept {
     if (runners_up.empty()) return 0;
     bool const timed = best.cost.seconds > 0;
-    double const least = timed ? best.cost.seconds : double(best.cost.step_calls);
-    double const next = timed ? runners_up.front().cost.seconds : double(runners_up.front().cost.step_calls);
+    double const least = timed ? best.cost.seconds : double(best.cost.steps_run());
+    double const next = timed ? runners_up.front().cost.seconds : double(runners_up.front().cost.steps_run());
     return least > 0 ? next / least - 1 : 0;
   }
 };
 
 /// The plan with the fewest predicted seconds within `budget` bytes of memory and the tiers of the workload (see
-/// `workload::tiers`). It is the best of store-all, uniform, Revolve, mixed (if the adjoint records) and, if there is a
+/// `workload::tiers`). It is the best of store-all, uniform, Revolve, mixed (if the adjoint records), segments (if the step runs
+/// backwards, see `workload::reversible`) and, if there is a
 /// tier besides memory, two-level, H-Revolve, multistage and Disk-Revolve. Storing everything is one plan among others:
 /// it is chosen if it is the fastest by the given times. A plan for other tiers needs a store that has them.
 /// Cost: milliseconds for loops of up to some hundred steps; tables are made for up to `options.most_table_cells`.

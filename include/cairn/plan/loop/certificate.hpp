@@ -39,13 +39,19 @@ struct certificate {
 /// \param within  the bytes that plans may take: those of this plan, or the budget that it was made for
 /// Cost: some thousand evaluations of a closed form if there are leaves or tiers other than memory, else some ten.
 [[nodiscard]] constexpr certificate certify(cost const& sum, workload const& work, wide within) {
-  wide const elsewhere = detail::far_states(work);
   certificate proof;
-  proof.step_calls = sum.step_calls;
-  proof.least_step_calls = detail::fewest_calls(work, sum.steps, within, elsewhere);
+  proof.step_calls = sum.step_calls + sum.steps_again;
   proof.seconds = sum.seconds;
-  proof.least_seconds = detail::least_seconds(work, sum.steps, within);
   proof.bytes = sum.memory_bytes;
+  if (work.reversible) {  // kept parts may have any size, so nothing more is proven
+    proof.least_step_calls = wide(sum.steps);
+    proof.least_seconds = double(sum.steps) * (work.step_seconds + work.adjoint_seconds);
+    proof.least_bytes = detail::lesser(detail::initial_of(work) + detail::adjoint_of(work), proof.bytes);
+    return proof;
+  }
+  wide const elsewhere = detail::far_states(work);
+  proof.least_step_calls = detail::fewest_calls(work, sum.steps, within, elsewhere);
+  proof.least_seconds = detail::least_seconds(work, sum.steps, within);
   proof.least_bytes = detail::least_memory(work, sum.steps, sum.step_calls, elsewhere, sum.memory_bytes);
   return proof;
 }

@@ -33,6 +33,8 @@ struct cost {
   wide forward_steps = 0;                   ///< advances + the recorded run of each step
   wide saves = 0;  ///< states saved
   wide loads = 0;  ///< states loaded
+  wide steps_again = 0;  ///< of a loop that runs backwards: steps that run again inside segments; not in `step_calls`
+  wide steps_back = 0;   ///< of a loop that runs backwards: calls of `back`
   slot_index peak_slots = 0;                ///< most checkpoints at once
   slot_index peak_states = 0;               ///< most states at once, including those being worked on
   bool peak_is_exact = false;  ///< whether peak_states and peak_bytes are exact; if not, they may be up to three states
@@ -47,6 +49,9 @@ struct cost {
   cairn::counted counted = cairn::counted::by_walk;  ///< where the counts come from
   char const* remark = "";  ///< the plan's remark on its parameters, such as "more slots than the loop has states: are
                             ///< steps and slots swapped?"
+
+  /// Steps in either direction; where nobody gives times, plans are compared by it.
+  [[nodiscard]] constexpr wide steps_run() const noexcept { return step_calls + steps_again + steps_back; }
 };
 
 /// The longest loop whose schedule `estimate` walks to get counts that the plan does not know.
@@ -153,6 +158,27 @@ template <schedule Plan>
          transfer_seconds_of(counts, work) + double(frames) * work.frame_seconds;
 }
 
+/// What goes back, and what runs again for it: all segments of two steps or more but the first to be reversed. A longer
+/// loop than `most_walked_steps` is walked to its turn, as if it had no segment of one step.
+template <schedule Plan>
+constexpr void add_reversal(cost& sum, Plan const& plan, workload const& work) {
+  if (!runs_back(plan, work)) return;
+  bool const walks = sum.steps <= most_walked_steps;
+  step_index first = 0;
+  auto cursor = plan.walk();
+  for (action a = cursor.next(); a.kind != action_kind::done; a = cursor.next()) {
+    if (a.kind != action_kind::reverse) continue;
+    step_index const length = a.to - a.from;
+    if (a.to == sum.steps) first = length;
+    if (length > 1) sum.steps_back += wide(length);
+    if (!walks) break;
+  }
+  if (!walks) sum.steps_back = wide(sum.steps);
+  if (!work.reversible->keep_all) sum.steps_again = sum.steps_back - (first > 1 ? wide(first) : 0);
+  sum.seconds += double(sum.steps_again) * work.step_seconds +
+                 double(sum.steps_back) * work.reversible->back_seconds.value_or(work.step_seconds);
+}
+
 /// A plan's cost, with its bytes in memory itemised.
 struct itemised_cost {
   cost sum;
@@ -206,6 +232,7 @@ template <schedule Plan>
   if (sum.steps > 0) sum.forward_evaluations_per_step = double(sum.step_calls) / double(sum.steps);
   sum.transfer_seconds = transfer_seconds_of(sum.counts, work);
   sum.seconds = seconds_of(sum.counts, work, frames);
+  add_reversal(sum, plan, work);
   if (!(sum.seconds <= (std::numeric_limits<double>::max)()))
     throw overflow_error{"cairn::estimate",
                          "the seconds of this plan are too many for a double",

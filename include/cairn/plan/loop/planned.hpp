@@ -14,9 +14,19 @@
 namespace cairn {
 
 /// The schedules that planning chooses from.
-enum class planner : std::uint8_t { store_all, uniform, revolve, two_level, hrevolve, multistage, disk_revolve, mixed };
+enum class planner : std::uint8_t {
+  store_all,
+  uniform,
+  revolve,
+  two_level,
+  hrevolve,
+  multistage,
+  disk_revolve,
+  mixed,
+  segments
+};
 /// The number of planners.
-inline constexpr std::size_t planner_count = 8;
+inline constexpr std::size_t planner_count = 9;
 
 /// The planner's name, as `cairn plan --schedule` writes it.
 [[nodiscard]] constexpr char const* name_of(planner by) noexcept {
@@ -28,9 +38,10 @@ inline constexpr std::size_t planner_count = 8;
     case planner::hrevolve: return "hrevolve";
     case planner::multistage: return "multistage";
     case planner::disk_revolve: return "disk_revolve";
-    case planner::mixed: break;
+    case planner::mixed: return "mixed";
+    case planner::segments: break;
   }
-  return "mixed";
+  return "segments";
 }
 
 /// The parameters that a schedule was made with; 0 if they do not apply to its planner.
@@ -63,7 +74,7 @@ struct planned {
 /// fewer step calls; then fewer bytes in memory, then fewer bytes elsewhere.
 [[nodiscard]] constexpr bool is_cheaper(cost const& a, cost const& b, workload const& work) noexcept {
   if (detail::has_times(work) && a.seconds != b.seconds) return a.seconds < b.seconds;
-  if (!detail::has_times(work) && a.step_calls != b.step_calls) return a.step_calls < b.step_calls;
+  if (!detail::has_times(work) && a.steps_run() != b.steps_run()) return a.steps_run() < b.steps_run();
   if (a.memory_bytes != b.memory_bytes) return a.memory_bytes < b.memory_bytes;
   return a.stored_bytes < b.stored_bytes;
 }

@@ -8,6 +8,7 @@
 #include <cairn/core/bytes.hpp>
 #include <cairn/core/detail/lesser.hpp>
 #include <cairn/core/error.hpp>
+#include <cairn/plan/loop/detail/best_segments.hpp>
 #include <cairn/plan/loop/detail/next_candidate.hpp>
 #include <cairn/plan/loop/detail/plan_factories.hpp>
 #include <cairn/plan/loop/detail/workload.hpp>
@@ -104,6 +105,7 @@ class plan_search {
     in_memory(planner::revolve, &plan_search::try_leaf<revolve_factory>);
     by_units();
     on_tiers();
+    backwards();
   }
 
   std::vector<planned> found;            ///< at most one plan of each planner, the cheapest first
@@ -233,6 +235,20 @@ class plan_search {
     } catch (invalid_plan const&) {
       // The table for this many units is too large.
     }
+  }
+
+  /// Segments that run backwards, for an adjoint of one step.
+  [[gnu::cold]] void backwards() {
+    if (!work_.reversible || work_.form.adjoint == adjoint_form::recorded || is_leaf_form() ||
+        !is_wanted(planner::segments) || options_.leaf.value_or(2) < 2)
+      return;
+    best_segments const of{budget_.count(), work_};
+    plan_contest so_far{work_, budget_};
+    if (!of.best) return skipped.push_back({planner::segments, skip_reason::budget, of.least_bytes()});
+    if (!is_walkable() && !of.best->is_counted()) return skipped.push_back({planner::segments, skip_reason::length});
+    plan_parameters const with{.slots = of.best->slots(), .leaf = of.best->leaf()};
+    so_far.enter(plan_of(segments{*of.best}, work_, planner::segments, with));
+    close(std::move(so_far), planner::segments);
   }
 
   [[gnu::cold]] void on_tiers() {

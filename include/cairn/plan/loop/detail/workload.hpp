@@ -17,7 +17,8 @@ inline constexpr wide most_bytes = wide{1} << 62;
 
 [[gnu::cold]] constexpr void check_times(workload const& work) {
   bool sound = work.step_seconds >= 0 && work.frame_seconds >= 0 && work.adjoint_seconds >= 0 &&
-               (!work.record_seconds || *work.record_seconds >= 0);
+               (!work.record_seconds || *work.record_seconds >= 0) &&
+               (!work.reversible || work.reversible->back_seconds.value_or(0) >= 0);
   for (tier const where : all_tiers)
     sound = sound && work.tiers[where].write_seconds >= 0 && work.tiers[where].read_seconds >= 0;
   if (!sound) throw invalid_plan{"cairn::workload", "a time is negative or not a number", {}, ""};
@@ -39,10 +40,25 @@ constexpr void check_state_bytes(workload const& work, char const* who) {
                        "state that holds nothing"};
 }
 
-/// The workload as a sweep of the plan has it: only an adjoint that records can run a plan with tapes.
+/// Whether a sweep of the plan makes states by running steps backwards.
+template <class Plan>
+[[nodiscard]] constexpr bool runs_back(Plan const& plan, workload const& work) {
+  return work.reversible && plan.leaf() > 1;
+}
+/// The workload as a sweep of the plan has it: only an adjoint that records can run a plan with tapes; a segment that
+/// runs backwards holds what is kept of its steps, and the state that goes back, two if the step is out of place.
 template <class Plan>
 [[nodiscard]] constexpr workload as_run(Plan const& plan, workload work) {
   if (tapes_of(plan) > 0) work.form.adjoint = adjoint_form::recorded;
+  if (!runs_back(plan, work)) return work;
+  work.form.adjoint = adjoint_form::leaf;
+  work.tape_bytes = work.state_bytes * (work.form.step == step_form::out_of_place ? 2 : 1);
+  work.tape_step_bytes = work.reversible->kept_bytes;
+  if (work.reversible->keep_all && plan.steps() > plan.leaf()) {
+    if (work.tape_step_bytes >= most_bytes || wide(plan.steps()) * work.tape_step_bytes >= most_bytes - work.tape_bytes)
+      throw overflow_error{"cairn::workload", "kept parts of 2^62 bytes or more", {{"steps", plan.steps()}}, ""};
+    work.tape_bytes += wide(plan.steps() - plan.leaf()) * work.tape_step_bytes;
+  }
   return work;
 }
 
@@ -113,7 +129,8 @@ constexpr void check_tape_bytes(workload const& work, step_index leaf, char cons
 
 /// Whether anything has a time besides adjoints, which every plan runs equally often.
 [[nodiscard]] constexpr bool has_times(workload const& work) noexcept {
-  bool timed = work.step_seconds > 0 || record_seconds(work) > 0 || work.frame_seconds > 0;
+  bool timed = work.step_seconds > 0 || record_seconds(work) > 0 || work.frame_seconds > 0 ||
+               (work.reversible && work.reversible->back_seconds.value_or(0) > 0);
   for (tier const where : all_tiers)
     timed = timed || work.tiers[where].write_seconds > 0 || work.tiers[where].read_seconds > 0;
   return timed;

@@ -54,7 +54,7 @@ CAIRN_DECL std::vector<planned> pareto(workload const& work, std::size_t most_po
   for (std::size_t k = plans.size(); k-- > 0;) {
     cost const& sum = plans[k].cost;
     bool const is_faster = front.empty() || (detail::has_times(work) ? sum.seconds < front.back().cost.seconds
-                                                                     : sum.step_calls < front.back().cost.step_calls);
+                                                                     : sum.steps_run() < front.back().cost.steps_run());
     if (is_faster) front.push_back(detail::certified(std::move(plans[k]), work));
   }
   return front;

@@ -20,13 +20,15 @@ namespace detail {
   if (with.period > 0) add("a period of " + plural(wide(with.period), "step"));
   else if (slot_index const here = plan.cost.counts.on(tier::memory).peak; plan.cost.peak_slots > here)
     add("up to " + plural(wide(plan.cost.peak_slots - here), "state") + " elsewhere");
-  if (with.leaf > 1) add("leaves of " + plural(wide(with.leaf), "step"));
+  if (plan.by == planner::segments) add("segments of " + plural(wide(with.leaf), "step"));
+  else if (with.leaf > 1) add("leaves of " + plural(wide(with.leaf), "step"));
   return words;
 }
 [[nodiscard]] inline bool is_timed(planned const& plan) { return plan.cost.seconds > 0; }
 
 [[nodiscard]] inline std::string figures_words(planned const& plan) {
-  std::string words = plural(plan.cost.step_calls, "step call");
+  std::string words = plural(plan.cost.step_calls + plan.cost.steps_again, "step call");
+  if (plan.cost.steps_back > 0) words += " and " + plural(plan.cost.steps_back, "step") + " back";
   if (plan.cost.seconds > 0) words = seconds_text(plan.cost.seconds) + " and " + words;
   words += " in " + bytes_text(plan.cost.memory_bytes);
   wide elsewhere = 0;
@@ -36,8 +38,8 @@ namespace detail {
 }
 /// How much more `other` takes than `plan`, as a fraction of `plan`.
 [[nodiscard]] inline double excess(planned const& other, planned const& plan) {
-  double const least = is_timed(plan) ? plan.cost.seconds : double(plan.cost.step_calls);
-  double const more = is_timed(plan) ? other.cost.seconds : double(other.cost.step_calls);
+  double const least = is_timed(plan) ? plan.cost.seconds : double(plan.cost.steps_run());
+  double const more = is_timed(plan) ? other.cost.seconds : double(other.cost.steps_run());
   return least > 0 ? more / least - 1 : 0;
 }
 [[nodiscard]] inline std::string parts_words(sweep_parts const& parts) {
