@@ -219,7 +219,7 @@ TEST_CASE("two threads give the bits, calls and exceptions of one: 30,000 random
 }
 
 TEST_CASE("a sweep hands a hundred thousand states over", "[adapt][threads][long]") {
-  char const* const asked = std::getenv("CAIRN_HAND_OFFS");
+  char const* const asked = std::getenv("CAIRN_FUZZ_HAND_OFFS");
   long const wanted = asked != nullptr ? std::atol(asked) : 100'000;
   auto const step = [](field& x, step_index i) {
     field const before = x;
