@@ -165,6 +165,43 @@ TEST_CASE("a gradient with a plan of known length takes adaptive steps, too") {
   CHECK(run.reverse(seed, back) == all.gradient);
 }
 
+TEST_CASE("value_and_gradient over adaptive steps chooses anew in each call") {
+  using cairn::at_end, cairn::online, cairn::run_while, cairn::value_and_gradient;
+  struct lengths {
+    double x, t;
+  };
+  auto const first = [](lengths& x, double p) {  // shorter where p is larger
+    double const h = std::min(0.1 / (1 + p * x.x * x.x), 1 - x.t);
+    x.x += h * p * std::cos(x.x), x.t += h;
+    return h;
+  };
+  auto const again = [](lengths& x, double p, double h) { x.x += h * p * std::cos(x.x), x.t += h; };
+  auto const back = [](lengths const& x, lengths& bar, double p, double& dp, double h) {
+    dp += bar.x * h * std::cos(x.x);
+    bar.x *= 1 - h * p * std::sin(x.x);
+  };
+  auto const value = [](lengths const& x, double) { return x.x * x.x; };
+  auto const slope = [](lengths const& x, lengths& bar, double, double&) { bar.x += 2 * x.x; };
+  auto const before_one = [](lengths const& x) { return x.t < 1; };
+  run_while const plan{before_one, online{3}};
+  cairn::adaptive loop{first, again};
+  value_and_gradient f{cairn::model{loop.step(), loop.with_record(back)}, plan, at_end(value, slope)};
+  std::size_t steps = 0;
+  for (double const p : {0.5, 3.0, 0.5, 7.0}) {
+    cairn::adaptive fresh{first, again};
+    auto const right = cairn::differentiate(cairn::model{fresh.step(), fresh.with_record(back)}, lengths{0.4, 0}, p, plan,
+                                            at_end(value, slope));
+    CHECK(f.value(lengths{0.4, 0}, p) == right.value);
+    auto const& found = f(lengths{0.4, 0}, p);
+    CHECK(found.value == right.value);
+    CHECK(found.state.x == right.state.x);
+    CHECK(found.params == right.params);
+    CHECK(loop.records() == fresh.records());
+    CHECK(loop.records().size() != steps);
+    steps = loop.records().size();
+  }
+}
+
 TEST_CASE("check_adjoint finds first and again that differ, and passes those that do not") {
   stored const all;
   auto const n = step_index(all.sizes.size());

@@ -477,6 +477,51 @@ TEST_CASE("value_and_gradient has the bits of differentiate, and a warm call all
   }
 }
 
+TEST_CASE("a value alone is that of the gradient's call, bit for bit, with one call of each step and term") {
+  auto const objective = cairn::at_every(5, term, term_back) + cairn::at_states({0, 7, 40}, term, term_back) +
+                         cairn::at_end(last, last_back);
+  for (step_index const n : {40, 41}) {
+    auto const same = [&](auto step) {
+      cairn::value_and_gradient f{cairn::model{step, run_back}, cairn::revolve{n, 3}, objective};
+      auto const first = f.value(start, at);
+      CHECK(first == f(start, at).value);
+      rates other = at;
+      other.a *= 0.7;
+      CHECK(f.value(start, other) == f(start, other).value);
+      CHECK(f.value(start, at) == first);
+    };
+    same(in_place), same(by_value), same(out_of_place);
+  }
+  long steps = 0, terms = 0;
+  cairn::model const m{[&](double& x, double p) { ++steps, x = std::sin(p * x); },
+                       [](double x, double& bar, double p, double& dp) {
+                         double const c = bar * std::cos(p * x);
+                         dp += c * x, bar = c * p;
+                       }};
+  auto const square = cairn::at_every(1, [&](double x, double) { return ++terms, x * x; },
+                                      [](double x, double& bar, double, double&) { bar += 2 * x; });
+  cairn::value_and_gradient f{m, cairn::revolve{100, 4}, square};
+  double const alone = f.value(2.1, 1.3);
+  CHECK(steps == 100);
+  CHECK(terms == 100);
+  CHECK(alone == f(2.1, 1.3).value);
+  cairn::value_and_gradient until{m, cairn::run_while{[](double x, double p, step_index i) { return i < 30 && x > p / 9; }, cairn::online{4}},
+                                  square};
+  double const ended = until.value(2.1, 1.3);
+  CHECK(ended == until(2.1, 1.3).value);
+  CHECK(ended != alone);
+  for (step_index const n : {0, 1, 40}) {  // an object is brought back, where its adjoint leaves it elsewhere
+    cairn::value_and_gradient g{solver_model{}, cairn::revolve{n, 3}, cairn::at_states({0, n}, height, height_back)};
+    solver one{2.1};
+    double const found = g.value(one, 1.3);
+    CHECK(one.u() == 2.1);
+    CHECK(found == solved(n, {0, n}).value);
+  }
+  cairn::value_and_gradient far{m, cairn::revolve{9, 3}, cairn::at_states({10}, [](double x, double) { return x; },
+                                                                          [](double, double& b, double, double&) { b += 1; })};
+  CHECK_THROWS_WITH(far.value(2.1, 1.3), ContainsSubstring("does not reach"));
+}
+
 TEST_CASE("a report says what a budget chose and what the sweep did") {
   cairn::sweep_report report;
   step_index const n = 200;

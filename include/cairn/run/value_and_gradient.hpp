@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file value_and_gradient.hpp  A function of the initial state and the parameters, for optimisers.
+#include <limits>
 #include <optional>
 #include <type_traits>
 #include <utility>
@@ -16,13 +17,66 @@ struct kept_sweeps {
   workspace<State, Plan> work;
 };
 
+/// The objective at the end of a loop that runs forward once, from a copy of x0; an object is brought back.
+template <class Model, class X0, class Params, class Place, class Objective>
+[[nodiscard]] double value_of_loop(Model& m, X0& x0, Params const& p, Place const& place, Objective const& objective) {
+  using State = std::remove_const_t<X0>;
+  no_params none;
+  losses terms{objective, p, none};
+  auto&& given = step_in(m);
+  using Step = std::remove_reference_t<decltype(given)>;
+  auto step = bind_step<State>(static_cast<Step&>(given), p, terms);
+  static constexpr auto shape = decltype(step)::bound_shape;
+  step_index n = std::numeric_limits<step_index>::max();
+  if constexpr (is_run_while<Place>) step.begin({});
+  else step.begin({n = steps_of(place), 1});
+  [[maybe_unused]] bool more = true;
+  auto const goes_on = [&](State const& x, step_index i) -> bool {
+    if constexpr (!is_run_while<Place>) return i < n;
+    else {
+      using question = asked_by<std::remove_const_t<decltype(place.keep_going)> const, State, Params>;
+      auto const asked = [&]() -> bool {
+        if constexpr (no_p<Params>) return ask(place.keep_going, x, i);
+        else {
+          question with_p{place.keep_going, p};
+          return ask(with_p, x, i);
+        }
+      }();
+      return asked && more;
+    }
+  };
+  auto const run = [&](State& x) {
+    [[maybe_unused]] maybe<State> other;
+    if constexpr (shape.form == step_form::out_of_place) emplace_by(other, [&] { return copy_of(std::as_const(x)); });
+    for (step_index i = 0; goes_on(std::as_const(x), i); ++i) {
+      if constexpr (shape.form == step_form::out_of_place) {
+        step(std::as_const(x), *other, i);
+        std::swap(x, *other);
+      } else if constexpr (shape.form == step_form::by_value) x = step(std::as_const(x), i);
+      else if constexpr (shape.stops) more = step(x, i);
+      else step(x, i);
+    }
+    terms.end(std::as_const(x));
+  };
+  if constexpr (copied_state<State>) {
+    State x = copy_of(std::as_const(x0));
+    run(x);
+  } else {
+    auto const before = taken_snapshot(std::as_const(x0));
+    run(x0);
+    restore_state(x0, before);
+  }
+  if constexpr (is_run_while<Place>) check_reached(terms.steps(), objective);
+  return terms.value();
+}
+
 }  // namespace detail
 
 /// `differentiate` as a function: `value_and_gradient f{model, plan_or_budget, objective}; auto [value, by_state,
 /// by_params] = f(x0, p);`, or `f(x0)` without parameters.
 ///
 /// Keeps the plan, the memory of its sweeps and the result. A call after the first allocates nothing if sizes do not
-/// change. `auto [...] = f(x0, p)` copies the result; `auto const& [...] = f(x0, p)` refers to it, until the next call.
+/// change. Steps that choose, as those of `adaptive` do, choose anew in each call. `auto [...] = f(x0, p)` copies the result; `auto const& [...] = f(x0, p)` refers to it, until the next call.
 /// A budget is planned at the first call; call `clear()` before states of another size. One object serves one call at a
 /// time.
 /// \ingroup start
@@ -61,6 +115,28 @@ class value_and_gradient {
     static constexpr no_params none{};
     return run(x0, none);
   }
+  /// The value alone, bit for bit that of `f(x0, p)`, as line searches ask for it: each step and each term once, in the
+  /// memory of one state, or two if the step is out of place. An object is brought back to x0.
+  template <class X0, class Params>
+  [[nodiscard]] double value(X0&& x0, Params const& p) {
+    using State = std::remove_cvref_t<X0>;
+    using Plan = typename detail::plan_of_place<Place>::type;
+    if constexpr (std::is_same_v<Objective, no_objective>) return 0;  // refused before
+    else if constexpr (!detail::check_differentiated<Model, X0&, Params, Place, Objective, workspace<State, Plan>&>())
+      return 0;
+    else {
+      if constexpr (!detail::is_run_while<Place>) detail::check_reached(detail::steps_of(place_), objective_);
+      auto&& step = detail::step_in(model_);
+      detail::begin_loop(step, {.anew = true});
+      return detail::value_of_loop(model_, x0, p, place_, objective_);
+    }
+  }
+  /// The same without parameters.
+  template <class X0>
+  [[nodiscard]] double value(X0&& x0) {
+    static constexpr no_params none{};
+    return value(std::forward<X0>(x0), none);
+  }
   /// Frees the memory, and forgets the plan of a budget.
   void clear() { kept_.clear(); }
 
@@ -82,6 +158,8 @@ class value_and_gradient {
       kept& all = kept_.template get<kept>();
       if constexpr (!detail::is_run_while<Place>)
         detail::check_reached(detail::steps_of(place_), objective_);
+      auto&& step = detail::step_in(model_);
+      detail::begin_loop(step, {.anew = true});
       if constexpr (detail::kept_on_disk<Last...>)  // it has a workspace of its own
         detail::differentiate_into(all.memory, model_, x0, p, place_, objective_, std::forward<Last>(last)...);
       else

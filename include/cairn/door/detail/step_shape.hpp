@@ -60,6 +60,7 @@ template <class Fn>
 struct loop_begins {
   step_index steps = -1;  ///< length of the loop; -1 if it is not known yet
   step_index leaf = 1;    ///< most steps that one adjoint call of its plan reverses
+  bool anew = false;      ///< a new loop follows, whatever the last one recorded
 };
 /// Asks a step that repeats what it recorded to choose anew.
 struct chosen_anew {};

@@ -192,7 +192,10 @@ class adaptive {
       owner_->run_anew(functions<no_params>{*owner_, detail::no_parameters}, x, i);
     }
     /// Called by executors, once before each loop.
-    void begin(detail::loop_begins) const { owner_->begin(loop_); }
+    void begin(detail::loop_begins loop) const {
+      if (loop.anew) owner_->begin_anew(loop_);
+      else owner_->begin(loop_);
+    }
     /// The most that the records of so many steps take: while the array grows, the old one is beside the new one.
     [[nodiscard]] wide choice_bytes(step_index steps) const noexcept {
       if constexpr (!detail::is_flat<Record>()) return unknown_bytes;
@@ -261,6 +264,10 @@ class adaptive {
                          "another loop has begun with these records",
                          {{"step", i}},
                          "use one adaptive object for each run that is kept"};
+  }
+  void begin_anew(std::uint64_t loop) {
+    check_loop(loop, 0);
+    if (!records_.given) records_.all.clear();
   }
   void begin(std::uint64_t loop) {
     check_loop(loop, 0);

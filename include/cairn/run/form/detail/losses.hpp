@@ -31,13 +31,18 @@ class losses {
   /// Adds the derivatives of the terms of state i.
   template <class Input, class Bar>
   void pull(Input const& x, Bar& bar, step_index i) { objective_.running_gradient(x, bar, p_, dp_, i); }
-  /// Adds the terms of the last state, and their derivatives.
-  template <class Input, class Bar>
-  void end(Input const& x, Bar& bar) {
+  /// Adds the terms of the last state.
+  template <class Input>
+  void end(Input const& x) {
     value_ = sum_;
     auto const add = [this](auto const& term) { value_ += double(term); };
     objective_.running(x, p_, next_, add);
     objective_.ending(x, p_, next_, add);
+  }
+  /// The same with their derivatives.
+  template <class Input, class Bar>
+  void end(Input const& x, Bar& bar) {
+    end(x);
     pull(x, bar, next_);
     objective_.ending_gradient(x, bar, p_, dp_, next_);
   }
