@@ -8,12 +8,17 @@
 #include <cstdint>
 #include <cstdlib>
 #include <new>
+#include <random>
 #include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include <cairn/schedule/mixed.hpp>
+#include <cairn/schedule/multistage.hpp>
+#include <cairn/schedule/two_level.hpp>
+#include <cairn/store/behind.hpp>
+#include <cairn/store/tiered.hpp>
 
 #include "adapt/threads/ahead.hpp"
 #include "support/catch.hpp"
@@ -192,6 +197,32 @@ TEST_CASE("stores are used by the helper alone; those that are told of reversals
   told all;
   CHECK(with(all) == "the store is told of each reversal");
   CHECK(all.open == 0);
+}
+
+TEST_CASE("the helper uses stores whose transfers run on a third thread") {
+  std::mt19937 draw{7};
+  for (int k = 0; k < 60; ++k) {
+    auto const n = step_index(1 + draw() % 150);
+    cairn::slot_index const slots = 1 + int(draw() % 9);
+    bool const loses = k % 3 == 0;
+    INFO("case " << k << ": " << n << " steps, " << slots << " slots");
+    auto const same_over = [&](auto const& plan, auto& far) {
+      cairn::memory_store near;
+      cairn::tiered both{near, far};
+      cairn::sweep_report report;
+      auto const bar = cairn::gradient(cairn::concurrent(pendulum::in_place{}), pendulum::start(), plan, pendulum::seed,
+                                       pendulum::one_step{}, both, eager{.ahead = int(draw() % 5)}, report);
+      CHECK(bar == pendulum::stored{n}.gradient);
+      CHECK(std::string{report.serial != nullptr ? report.serial : ""} == "");
+    };
+    toys::serialising bytes;
+    toys::losing<toys::serialising> losing;
+    auto far = cairn::behind_for<pendulum::state>(bytes, {.saves = 1 + int(draw() % 3), .loads = int(draw() % 3)});
+    auto torn = cairn::behind_for<pendulum::state>(losing);
+    auto const over = [&](auto const& plan) { loses ? same_over(plan, torn) : same_over(plan, far); };
+    if (k % 2 == 0) over(cairn::two_level{n, 1 + step_index(draw() % 20), slots});
+    else over(cairn::multistage{n, slots, slots});
+  }
 }
 
 TEST_CASE("a sweep that stopped goes on with and without a helper") {

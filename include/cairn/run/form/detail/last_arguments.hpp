@@ -30,7 +30,7 @@ enum class last_kind : std::uint8_t { work, observer, options, params, report, h
 template <class T, class State, class Plan>
 inline constexpr last_kind kind_of_last =
     is_wrt<T> ? last_kind::params
-    : requires { typename std::remove_cvref_t<T>::walks_ahead; } ? last_kind::helper
+    : gives_helper<T> ? last_kind::helper
     : is_report<T> ? last_kind::report
     : is_setting<T> || std::is_same_v<std::remove_cvref_t<T>, no_options> ? last_kind::options
     : workspace_or_store<std::remove_cvref_t<T>, State, Plan> || keeps_runs<T> ? last_kind::work

@@ -85,6 +85,10 @@ auto by_ranks(char const* operation, Plan const& plan, Run const& run, Last&&...
   };
   return ranks_first(then, std::forward<Last>(last)...);
 }
+/// An argument that gives a sweep a second thread.
+template <class T>
+concept gives_helper = requires { typename std::remove_cvref_t<T>::walks_ahead; };
+
 /// \tparam Planned  there is a plan, from which all ranks run the same steps
 /// \tparam OnDisk  whether the verb can be run on disk by all ranks
 template <bool Planned, bool OnDisk, class... Last>
@@ -98,7 +102,11 @@ consteval bool check_together() {
   static_assert(Planned || !ranks,
                 "cairn: ranks that run a sweep together need one plan, not a budget, from which each rank would make "
                 "or measure its own; let all of them agree on one, a loop by cairn::mpi_plan(comm, budget, work)");
-  return once && here && (Planned || !ranks);
+  constexpr bool alone = !ranks || !(gives_helper<Last> || ...);
+  static_assert(alone,
+                "cairn: with cairn::parallel steps run beside adjoints, and the messages of both would cross: each rank of "
+                "a collective sweep has one thread; leave out cairn::parallel");
+  return once && here && alone && (Planned || !ranks);
 }
 /// What lasts as long as one call is not for a run that is kept.
 template <class... Last>
