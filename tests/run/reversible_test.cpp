@@ -31,22 +31,6 @@ using cairn::segments;
 using cairn::store_all;
 using Catch::Matchers::ContainsSubstring;
 
-namespace {
-
-auto const value = [](mixed const& x, double const& p) { return x.y * x.y + p * x.z; };
-auto const slope = [](mixed const& x, mixed& bar, double const& p, double& dp) {
-  bar.y += 2 * x.y, bar.z += p, dp += x.z;
-};
-struct nothing_counted {
-  nothing_counted() { steps = backs = kept = 0; }
-};
-template <class A, class B>
-bool same_bits(A const& a, B const& b) {
-  return a.value == b.value && a.state.y == b.state.y && a.state.z == b.state.z && a.params == b.params;
-}
-
-}  // namespace
-
 TEST_CASE("a loop that runs backwards in one segment runs no step again", "[reversible]") {
   reversal_report report;
   auto const objective = cairn::at_every(3, value, slope);

@@ -57,6 +57,19 @@ inline auto mixed_model(cairn::reversible_options const& options = {}) {
 }
 inline auto mixed_plain() { return cairn::model{&mixed_step, &mixed_adjoint}; }
 
+/// Terms of such a loop.
+inline auto const value = [](mixed const& x, double const& p) { return x.y * x.y + p * x.z; };
+inline auto const slope = [](mixed const& x, mixed& bar, double const& p, double& dp) {
+  bar.y += 2 * x.y, bar.z += p, dp += x.z;
+};
+struct nothing_counted {
+  nothing_counted() { steps = backs = kept = 0; }
+};
+template <class A, class B>
+bool same_bits(A const& a, B const& b) {
+  return a.value == b.value && a.state.y == b.state.y && a.state.z == b.state.z && a.params == b.params;
+}
+
 /// A wave on a line with layers at both ends that damp it; the inverse needs what these have lost.
 struct wave {
   std::vector<double> before, now;

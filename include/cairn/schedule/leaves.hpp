@@ -43,6 +43,10 @@ class leaves {
   /// See `cairn::tapes_restart`.
   [[nodiscard]] constexpr bool tapes_restart() const { return cairn::tapes_restart(over_); }
   [[nodiscard]] constexpr bool runs_ahead() const { return cairn::runs_ahead(over_); }  ///< see `cairn::runs_ahead`
+  /// See `cairn::learns_length`.
+  [[nodiscard]] constexpr bool learns_length() const { return cairn::learns_length(over_); }
+  /// See `reserved_memory`.
+  [[nodiscard]] constexpr reserved_memory reserved() const { return reserved_of(over_); }
   [[nodiscard]] constexpr wide units() const { return units_of(over_).units; }  ///< see `units_of`
   /// See `units_of`; for the tape of one leaf.
   [[nodiscard]] constexpr wide tape_units() const { return units_of(over_).tape_units; }

@@ -174,7 +174,9 @@ constexpr void add_reversal(cost& sum, Plan const& plan, workload const& work) {
     if (!walks) break;
   }
   if (!walks) sum.steps_back = wide(sum.steps);
-  if (!work.reversible->keep_all) sum.steps_again = sum.steps_back - (first > 1 ? wide(first) : 0);
+  sum.steps_again = sum.steps_back;
+  if (!work.form.keeps_run && !learns_length(plan))  // else what the forward run kept is gone
+    sum.steps_again -= work.reversible->keep_all ? sum.steps_back : first > 1 ? wide(first) : 0;
   sum.seconds += double(sum.steps_again) * work.step_seconds +
                  double(sum.steps_back) * work.reversible->back_seconds.value_or(work.step_seconds);
 }
