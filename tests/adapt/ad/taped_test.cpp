@@ -248,6 +248,25 @@ TEST_CASE("an objective of some states is that of one long tape, for every plan"
     }
 }
 
+TEST_CASE("a loop of a tool that ends when its state says so has the bits of one whose length is known", "[ad]") {
+  auto const square = []<class T>(vec<T> const& x, T const& a) -> T { return a * x[0] * x[0]; };
+  auto const terms = cairn::at_every{2, square} + cairn::at_states{{0}, square} + cairn::at_end{square};
+  numbers const x0{0.01};
+  for (double const a : {1.5, 2.0, 3.7}) {
+    long asked = 0;
+    auto const small = [&](numbers const& x, double const& p) { return ++asked, x[0] < 0.15 * p; };
+    step_index n = 0;
+    for (numbers x = x0; x[0] < 0.15 * a; ++n) logistic{}(x, a, n);
+    auto const known = cairn::differentiate(tape{}, logistic{}, x0, a, cairn::store_all(n), terms);
+    auto const open = cairn::differentiate(tape{}, logistic{}, x0, a, cairn::run_while{small, cairn::online{3}}, terms);
+    CHECK(asked == n + 1);
+    CHECK((open.value == known.value && open.state == known.state && open.params == known.params));
+    CHECK_THROWS_AS(cairn::differentiate(tape{}, logistic{}, x0, a, cairn::run_while{small, cairn::online{3}},
+                                         cairn::at_states{{n + 1}, square}),
+                    cairn::invalid_call);
+  }
+}
+
 TEST_CASE("controls are differentiated step by step", "[ad]") {
   constexpr step_index n = 12;
   cairn::with_controls<double, double> p{0.9, {}};

@@ -99,6 +99,20 @@ struct budget_of_tool {
   }
 };
 
+/// The reverse of a tool's loop that ends when its state says so.
+template <class Loop, class X0, class Place, class... Rest>
+auto reverse_taped_until(Loop& loop, X0 const& x0, Place const& place, Rest&&... rest) {
+  using Params = std::remove_cvref_t<decltype(loop.params())>;
+  using KeepGoing = std::remove_const_t<decltype(place.keep_going)> const;
+  auto const by = [&](auto&& keep_going) {
+    auto run = checkpointed_while(loop.step, x0, keep_going, place.plan, std::forward<Rest>(rest)...);
+    check_length(run.steps(), loop.objective(), loop.params());
+    return run.reverse(loop.seed(), loop.adjoint);
+  };
+  if constexpr (no_p<Params>) return by(place.keep_going);
+  else return by(asked_with<KeepGoing, X0, wrt<Params, Params>>{place.keep_going, loop.params()});
+}
+
 }  // namespace detail
 
 /// The value of the objective of a `taped` loop, and its gradient with respect to x0 and the loop's parameters. For
@@ -116,7 +130,11 @@ auto differentiate(taped<Tool, Model, Params, Objective>& loop, X0 const& x0, Pl
   } else {
     if constexpr (detail::plan_or_steps<Plan>)
       detail::check_length(detail::steps_of(plan), loop.objective(), loop.params());
-    auto all = gradient(loop.step, x0, plan, loop.seed(), loop.adjoint, std::forward<Rest>(rest)...);
+    auto all = [&] {
+      if constexpr (!detail::is_run_while<Plan>)
+        return gradient(loop.step, x0, plan, loop.seed(), loop.adjoint, std::forward<Rest>(rest)...);
+      else return detail::reverse_taped_until(loop, x0, plan, std::forward<Rest>(rest)...);
+    }();
     if constexpr (detail::no_p<Params>) return derivatives<State>{loop.value(), std::move(all.state)};
     else return derivatives<State, Params>{loop.value(), std::move(all.state), std::move(all.params)};
   }
@@ -158,7 +176,7 @@ auto differentiate_by_tool(Tool&& tool, Model model, X0 const& x0, Params params
 ///   `with_controls{params, controls}` if each step has its own control
 /// \param plan  a schedule, the number of steps, or `budget_of{steps, "64MiB"}`: then leaves of different lengths are
 ///   measured, and the plan stays within the budget, tape included; with files for a `disk run`, `budget_of{steps,
-///   "64MiB", run}`
+///   "64MiB", run}`; or `run_while{keep_going, online{slots}}`
 /// \param f  `f(x)`, `f(x, params)` or `f(x, params, i)` of the final state, or an `objective`: `at_every`, `at_states`;
 ///   generic in the scalar. Derivatives of terms are not used
 /// \param rest  workspace or store, observer and options, as for `gradient`
