@@ -58,6 +58,8 @@ columns = (  # heading, text of a row, whether it is a number
     ("how", lambda row: row["how"], False),
     ("version, flags", lambda row: row["version"], False),
 )
+page_columns = tuple((heading, (lambda row: megabytes(row["bytes"])) if heading == "own count MB" else of, number)
+                     for heading, of, number in columns if heading not in ("user s", "peak MB"))
 
 
 def conditions(data):
@@ -108,15 +110,15 @@ def markdown(data):
     if data is None:
         return not_measured
     lines = [f"![{told(data)}](pictures/{pathlib.Path(drawing).name})", "",
-             wrapped(f"{conditions(data)}. `{evidence}` has every sample."), ""]
-    lines += ["| " + " | ".join(heading for heading, *_ in columns) + " |",
-              "|" + "|".join("---:" if number else "---" for _, _, number in columns) + "|"]
+             wrapped(f"{conditions(data)}. `{evidence}` has every sample, processor time and peak."), ""]
+    lines += ["| " + " | ".join(heading for heading, *_ in page_columns) + " |",
+              "|" + "|".join("---:" if number else "---" for _, _, number in page_columns) + "|"]
     group = None
     for row in data["rows"]:
         if row["group"] != group:
             group = row["group"]
-            lines.append(f"| **{escaped(group)}** |" + " |" * (len(columns) - 1))
-        lines.append("| " + " | ".join(escaped(of(row)) for _, of, _ in columns) + " |")
+            lines.append(f"| **{escaped(group)}** |" + " |" * (len(page_columns) - 1))
+        lines.append("| " + " | ".join(escaped(of(row)) for _, of, _ in page_columns) + " |")
     lines += ["", "Left out:", ""] + [wrapped(f"- {sentence}", "  ") for sentence in left_out(data)]
     return "\n".join(lines)
 
