@@ -103,20 +103,35 @@ def wrapped(sentence, indent=""):
     return textwrap.fill(sentence, 120, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
 
+def page_heading(data):
+    return ["tool", *("all" if kept is None else str(kept) for kept in (None, *data["checkpoints"])), "difference",
+            "how", "version, flags"]
+
+
+def page_rows(data):
+    """(group, cells) of each line of the page: a tool with what it keeps side by side."""
+    for group, _, rows in lines_of(data):
+        of = {row["checkpoints"]: row for row in rows}
+        figures = [f"{shown(seconds(of[kept]))} s, {ratio(of[kept])}, {megabytes(of[kept]['rss_bytes'])} MB"
+                   if kept in of else "-" for kept in (None, *data["checkpoints"])]
+        worst = max(rows, key=lambda row: row["difference"])
+        yield group, [rows[0]["tool"], *figures, apart(worst), rows[-1]["how"], rows[-1]["version"]]
+
+
 def markdown(data):
     """The text between the markers of docs/versus.md."""
     if data is None:
         return not_measured
+    heading = page_heading(data)
     lines = [f"![{told(data)}](pictures/{pathlib.Path(drawing).name})", "",
-             wrapped(f"{conditions(data)}. `{evidence}` has every sample."), ""]
-    lines += ["| " + " | ".join(heading for heading, *_ in columns) + " |",
-              "|" + "|".join("---:" if number else "---" for _, _, number in columns) + "|"]
+             wrapped(f"{conditions(data)}. `{evidence}` has every sample, processor time, peak and count."), ""]
+    lines += ["| " + " | ".join(heading) + " |", "|" + "---|" * len(heading)]
     group = None
-    for row in data["rows"]:
-        if row["group"] != group:
-            group = row["group"]
-            lines.append(f"| **{escaped(group)}** |" + " |" * (len(columns) - 1))
-        lines.append("| " + " | ".join(escaped(of(row)) for _, of, _ in columns) + " |")
+    for of, cells in page_rows(data):
+        if of != group:
+            group = of
+            lines.append(f"| **{escaped(group)}** |" + " |" * (len(heading) - 1))
+        lines.append("| " + " | ".join(map(escaped, cells)) + " |")
     lines += ["", "Left out:", ""] + [wrapped(f"- {sentence}", "  ") for sentence in left_out(data)]
     return "\n".join(lines)
 

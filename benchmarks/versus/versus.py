@@ -45,7 +45,7 @@ checkpoints_of = {"fisher": (65, 30), "fisher_small": (16, 12)}
 packages = {"ADOL-C": "libadolc-dev", "PETSc": "petsc-dev"}
 lacking = ("not installed", "no such program")  # as compare.process says it
 absent = [
-    ("cairn on disk and with threads", "this version has neither"),
+    ("cairn on disk, and on two threads", "all rows are of one thread and of memory"),
     ("PETSc with Revolve", "Debian builds PETSc without it; its two levels stand in"),
     ("ADOL-C with every state stored", "the tape of the whole loop would take tens of GB"),
 ]

@@ -7,8 +7,8 @@
     portability.py --needs TARGET         COMMAND:PACKAGE of what it needs of Debian
     portability.py --self                 holds what is read from reports against known ones
 
---all builds every test of core, schedule, store, plan and run, not those of short.txt alone. For each target the line
-of the table in docs/portability.md is printed. What a target lacks is said, and it is left out.
+--all builds every test of core, schedule, store, plan and run, not those of short.txt alone. For each target a line of a
+table is printed; docs/portability.md has the same targets. What a target lacks is said, and it is left out.
 """
 import argparse
 import collections

@@ -5,8 +5,8 @@
     pictures.py CAIRN ROOT GALLERY
 
 CAIRN is the command, GALLERY is examples/gallery, whose tables are drawn. Lines `cairn ... docs/pictures/FILE` of
-docs/gallery.md and examples/README.md draw, byte for byte, what lies in docs/pictures; after a wanted change they write
-that anew. versus.svg is what benchmarks/versus/report.py draws of docs/evidence/versus.json. Other pictures of
+examples/gallery.txt and examples/README.md draw, byte for byte, what lies in docs/pictures; after a wanted change they
+write that anew. versus.svg is what benchmarks/versus/report.py draws of docs/evidence/versus.json. Other pictures of
 examples, example_*.svg, are what a program measured, and only looked at.
 """
 import json
@@ -99,7 +99,7 @@ def of_pages(tool, root, gallery, scratch):
     subprocess.run([gallery, scratch], check=True, stdout=subprocess.DEVNULL)
     (scratch / "tests").symlink_to(root / "tests")
     kept, known = root / "docs" / "pictures", set()
-    for page in ("docs/gallery.md", "examples/README.md"):
+    for page in ("examples/gallery.txt", "examples/README.md"):
         for words, name in re.findall(r"^cairn (.*) docs/pictures/(\S+)$", (root / page).read_text(), re.M):
             status, said = told(tool, *shlex.split(words), scratch / name, cwd=scratch)
             yield from [f"cairn {words}: {said}"] if status else unlike(kept / name, scratch / name, f"cairn {words}")

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The adjoint of a step by Enzyme, as docs/adjoints.md writes it, in a loop of 200 steps of Lorenz-63 under
+// The adjoint of a step by Enzyme, to which docs/adjoints.md leads, in a loop of 200 steps of Lorenz-63 under
 // checkpoints; beside it an adjoint by hand over stored states. Enzyme's clang compiles it, and puts its
 // `enzyme::tensor` in front: see enzyme.py.
 #include <array>
