@@ -3,7 +3,6 @@
 /// \file non_persistent.hpp  The fastest plan among those that may drop states early, with a budget in slots.
 #include <algorithm>
 #include <cassert>
-#include <cstddef>
 #include <cstdint>
 #include <vector>
 #include <cairn/core/error.hpp>

@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cairn/core/wide.hpp>
-#include <cairn/plan/chain/chain_launcher.hpp>
 #include <cairn/plan/chain/detail/slot_kernel.hpp>
 #include <cairn/plan/chain/detail/slot_rows.hpp>
 #include <cairn/schedule/work_limit.hpp>
@@ -16,14 +15,13 @@ namespace cairn::detail {
 /// Fills the rows of a slot_table, in blocks that stay in the cache: by tiles, or by length if intervals share rows.
 class slot_filler {
  public:
-  /// \param launch  fills rows in parallel; if empty, one after the other   \param meter  null for no limit
-  slot_filler(slot_rows& rows, slot_kernel const& kernel, chain_launcher const& launch, work_meter* meter) noexcept
+  /// \param meter  null for no limit
+  slot_filler(slot_rows& rows, slot_kernel const& kernel, work_meter* meter) noexcept
       : rows_{rows},
         costs_{rows.costs()},
         count_{rows.stages()},
         slots_{rows.scale().slots()},
         kernel_{kernel},
-        launch_{launch},
         meter_{meter} {}
 
   /// \throws too_much_work
@@ -84,7 +82,7 @@ class slot_filler {
       lower(out, rows_.run(s, j), rows_.row(s, j - 1), rows_.row(j, t), rows_.state_size(j), from, to);
   }
 
-  /// Fills all tiles of a diagonal in parallel: they read only tiles nearer to the main diagonal.
+  /// Fills tiles diagonal by diagonal: they read only tiles nearer to the main diagonal.
   void fill_by_tiles() {
     std::size_t const tiles = (count_ + tile - 1) / tile;
     for (std::size_t d = 0; d < tiles; ++d) {
@@ -138,7 +136,7 @@ class slot_filler {
       }
     }
   }
-  /// Fills all rows of a length in parallel: they read only shorter ones.
+  /// Fills rows by length: they read only shorter ones.
   void fill_by_length() {
     for (std::size_t length = 1; length < count_; ++length) {
       std::size_t const first = rows_.classes().first(length);
@@ -169,10 +167,8 @@ class slot_filler {
   template <class Fn, class Sums>
   void each(std::size_t count, Fn const& f, Sums const& sums, double length) const {
     auto const share = [length] { return length * length * (3 - 2 * length); };
-    bool const at_once = launch_ && count > 1;
-    if (at_once) launch_(count, f);
     for (std::size_t k = 0; k < count; ++k) {
-      if (!at_once) f(k);
+      f(k);
       if (meter_) meter_->add(sums(k), share);
     }
   }
@@ -182,7 +178,6 @@ class slot_filler {
   std::size_t count_;
   std::int32_t slots_;
   slot_kernel const& kernel_;
-  chain_launcher const& launch_;
   work_meter* meter_;
 };
 

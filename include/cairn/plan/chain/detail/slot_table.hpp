@@ -8,8 +8,6 @@
 #include <cstdint>
 #include <numeric>
 #include <vector>
-#include <cairn/core/error.hpp>
-#include <cairn/plan/chain/chain_launcher.hpp>
 #include <cairn/plan/chain/detail/chain_model.hpp>
 #include <cairn/plan/chain/detail/persistent_plan.hpp>
 #include <cairn/plan/chain/detail/slot_division.hpp>
@@ -44,18 +42,19 @@ struct slot_table_options {
 /// interval and slot that can occur. See `stage_classes.hpp` for chains that repeat.
 class slot_table {
  public:
-  /// \param launch  runs parts of the table in parallel; if empty, one after the other
   /// \throws invalid_plan   if the table would exceed its limit; nothing is allocated then
   /// \throws too_much_work
   /// \pre budget >= 0; the model outlives the table
   [[gnu::cold]] slot_table(chain_model const& c, std::int64_t budget, slot_division division, rounding by,
-                           chain_launcher const& launch = {}, slot_table_options options = {})
+                           slot_table_options options = {})
       : c_{c},
         count_{std::size_t(c.stages) + 1},
         rows_{c,
               {(std::min)(budget, c.store_all_peak()),
                unit_of(division, c, (std::min)(budget, c.store_all_peak()), by, who), by, who},
-              options.most_bytes, options.meter, who},
+              options.most_bytes,
+              options.meter,
+              who},
         stores_all_{budget >= c.store_all_peak()} {
     if (!stores_all_) {
       std::int64_t unit = 0;
@@ -64,13 +63,13 @@ class slot_table {
       auto const quantum = [unit](std::int64_t times, std::int64_t most) {
         return unit * (times / unit / most + (times / unit % most != 0));
       };
-      make((std::max)(unit, quantum(c.sum_u.back(), most_quanta)), launch, options);
+      make((std::max)(unit, quantum(c.sum_u.back(), most_quanta)), options);
       // Costs stop at `never`, which a plan with little memory may exceed. Then the table is made again with quanta so
       // long that no plan can: no stage runs more than L times.
       if (feasible() && cost() == never) {
         std::int64_t most = 0;
         for (std::size_t i = 0; i < count_; ++i) most += c.u[i] * (c.stages - std::int64_t(i));
-        make(quantum(most, never - 1), launch, options);
+        make(quantum(most, never - 1), options);
       }
     }
     if (by == rounding::down) extra_forward_ = feasible() ? cost() * quantum_ : endless;
@@ -124,12 +123,12 @@ class slot_table {
   [[nodiscard]] std::int64_t cost() const noexcept {
     return stores_all_ ? 0 : rows_.cost(0, count_ - 1, scale().slots());
   }
-  [[gnu::cold]] void make(std::int64_t quantum, chain_launcher const& launch, slot_table_options const& options) {
+  [[gnu::cold]] void make(std::int64_t quantum, slot_table_options const& options) {
     quantum_ = quantum;
     rows_.measure(quantum, options.share_rows);
     if (!feasible()) return;
     rows_.lay_out();
-    slot_filler{rows_, options.kernel ? *options.kernel : usual_kernel(), launch, options.meter}.fill();
+    slot_filler{rows_, options.kernel ? *options.kernel : usual_kernel(), options.meter}.fill();
   }
 
   /// Follows the least costs down the table; keeps a tape if that is as good as any state.
