@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file value_and_gradient.hpp  A function of the initial state and the parameters, for optimisers.
-#include <optional>
 #include <type_traits>
 #include <utility>
 #include <cairn/run/differentiate.hpp>

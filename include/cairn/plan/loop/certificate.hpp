@@ -2,9 +2,7 @@
 #pragma once
 /// \file certificate.hpp  How far a plan is from a lower bound on all plans.
 #include <limits>
-#include <cairn/core/action.hpp>
 #include <cairn/plan/loop/detail/lower_bound.hpp>
-#include <cairn/plan/loop/detail/workload.hpp>
 #include <cairn/plan/loop/estimate.hpp>
 
 namespace cairn {

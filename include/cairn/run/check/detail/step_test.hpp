@@ -2,7 +2,6 @@
 #pragma once
 /// \file step_test.hpp  Compares one step with its adjoint: by central differences, or by a tangent.
 #include <cstddef>
-#include <cstdint>
 #include <optional>
 #include <utility>
 #include <cairn/run/check/detail/checked_loop.hpp>
