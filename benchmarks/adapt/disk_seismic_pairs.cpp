@@ -5,10 +5,14 @@
 // themselves. Every gradient is compared bit for bit. Arguments: the number of pairs (9), and the folder of the files
 // (disk_seismic.d in the present one).
 #define CAIRN_EXAMPLE_DISK
+#include "../../examples/seismic/disk_sweep.hpp"
+#include "../../examples/seismic/inversion.hpp"
+#include "../../examples/seismic/models.hpp"
+#include "../../examples/support/counting.hpp"
+#include "../../examples/support/on_disk.hpp"
+#include "../pairs.hpp"
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
 #include <string>
@@ -18,18 +22,12 @@
 #include <cairn/adapt/disk/stored_runs.hpp>
 #include <cairn/cairn.hpp>
 #include <cairn/core/bytes.hpp>
-#include "../../examples/seismic/disk_sweep.hpp"
-#include "../../examples/seismic/inversion.hpp"
-#include "../../examples/seismic/models.hpp"
-#include "../../examples/support/counting.hpp"
-#include "../../examples/support/on_disk.hpp"
-#include "../median.hpp"
 
 namespace {
 
 using namespace seismic;
 
-double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+double now() { return wall_seconds(); }
 
 /// Seconds to write and keep `count` times `bytes`, one after the other over the same file.
 double bare_writes(std::string const& name, std::size_t bytes, long long count) {
@@ -102,12 +100,7 @@ bool measure(std::size_t nx, std::size_t nz, cairn::step_index steps, cairn::wid
 }  // namespace
 
 int main(int count, char** words) {
-  int const pairs = count > 1 ? std::atoi(words[1]) : 9;
-  if (pairs < 1) {
-    std::fprintf(stderr, "%s: '%s' is no number of pairs of timings; give 1 or more, or nothing for 9\n", words[0],
-                 words[1]);
-    return 2;
-  }
+  int const pairs = asked_times(count, words, 9, "pairs of timings");
   std::string const folder = count > 2 ? words[2] : "disk_seismic.d";
   std::printf("half of the states on disk; seconds of a sweep, ms of it in commits, and of as many bare writes; "
               "commits in %%: median and range; over the same in memory\n");

@@ -19,12 +19,12 @@ void planning(benchmark::State& run, chains::kind kind, slot_kernel const& kerne
   slot_division const division{.unit = (budget + run.range(1) - 1) / run.range(1)};
   slot_table_options const options{.kernel = &kernel};
   std::optional<slot_table> plan;
-  for (auto _ : run) plan.emplace(model, budget, division, rounding::up, cairn::chain_launcher{}, options);
+  for (auto _ : run) plan.emplace(model, budget, division, rounding::up, options);
   run.counters["table_MiB"] = double(plan->bytes()) / 1048576;
   auto const cost = cairn::detail::replay(model, plan->actions(), {}, "bench");
   suite::compare(run, "extra_forward", double(cost.extra_forward), double(plan->extra_forward()));
   if (run.range(0) >= 1000) return;
-  slot_table const below{model, budget, division, rounding::down, {}, options};
+  slot_table const below{model, budget, division, rounding::down, options};
   double const bound = double(model.store_all_time() + below.extra_forward());
   run.counters["gap"] = double(cost.makespan) / bound - 1;
 }

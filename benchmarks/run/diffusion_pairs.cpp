@@ -2,15 +2,12 @@
 // Diffusion of 4,096 floats over 10^4 steps: gradients with few states against storing all of them in one flat, reused
 // slab. Every ratio is a median over interleaved pairs of user-CPU times, so that what else the machine does cancels;
 // every gradient is compared bit for bit. The slab's loop calls the same step function that the sweeps call.
-#include <sys/resource.h>
-#include <algorithm>
+#include "../pairs.hpp"
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <vector>
 #include <cairn/cairn.hpp>
-#include "../median.hpp"
 
 namespace {
 
@@ -38,27 +35,12 @@ constexpr step_index steps = 10'000;
   out[cells - 1] = bar[cells - 1] + 0.2f * bar[cells - 2];
 }
 
-double user_seconds() {
-  rusage used{};
-  getrusage(RUSAGE_SELF, &used);
-  return double(used.ru_utime.tv_sec) + 1e-6 * double(used.ru_utime.tv_usec);
-}
-template <class F>
-double timed(F f) {
-  double const before = user_seconds();
-  f();
-  return user_seconds() - before;
-}
+double user_seconds() { return process_seconds().user; }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  int const pairs = argc > 1 ? std::atoi(argv[1]) : 9;
-  if (pairs < 1) {
-    std::fprintf(stderr, "%s: '%s' is no number of pairs of timings; give 1 or more, or nothing for 9\n", argv[0],
-                 argv[1]);
-    return 2;
-  }
+  int const pairs = asked_times(argc, argv, 9, "pairs of timings");
   field x0(cells), scratch(cells);
   for (std::size_t k = 0; k < cells; ++k) x0[k] = 0.5f + 0.4f * std::sin(0.01f * float(k));
 
@@ -91,18 +73,14 @@ int main(int argc, char** argv) {
   auto const row = [&](char const* name, auto const& plan) {
     auto work = cairn::workspace_for<field>(plan);
     field bar = cairn::gradient(step, x0, plan, seed, adjoint, work);
-    std::vector<double> ratios, sweep, slab_times;
-    for (int k = 0; k < pairs; ++k) {
-      slab_times.push_back(timed(store_all));
-      sweep.push_back(timed([&] { bar = cairn::gradient(step, x0, plan, seed, adjoint, work); }));
-      ratios.push_back(sweep.back() / slab_times.back());
-    }
+    paired_times const times{pairs, user_seconds, store_all,
+                             [&] { bar = cairn::gradient(step, x0, plan, seed, adjoint, work); }};
     auto const cost = cairn::estimate(plan, {.form = {cairn::step_form::out_of_place, cairn::adjoint_form::one_step}});
     bool const same = std::memcmp(bar.data(), slab_bar.data(), cells * sizeof(float)) == 0;
     same_bits = same_bits && same;
-    auto const [low, high] = std::minmax_element(ratios.begin(), ratios.end());
-    std::printf("%-24s %8.2f %10.2f %10.2f %3.2f-%3.2f %8lld %9.3f %5s\n", name, median(ratios),
-                1e6 * median(sweep) / double(steps), 1e6 * median(slab_times) / double(steps), *low, *high,
+    auto const [low, high] = times.spread();
+    std::printf("%-24s %8.2f %10.2f %10.2f %3.2f-%3.2f %8lld %9.3f %5s\n", name, median(times.ratios),
+                1e6 * median(times.own) / double(steps), 1e6 * median(times.base) / double(steps), low, high,
                 (long long)cost.peak_states, double(cost.step_calls) / double(steps), same ? "same" : "DIFFER");
   };
   row("store_all, frames", cairn::store_all(steps));
@@ -112,19 +90,14 @@ int main(int argc, char** argv) {
   row("revolve, 10 slots", cairn::revolve{steps, 10});
   // Beside them, what the calls of a sweep with two runs a step take by themselves, on a few arrays that stay in cache.
   field a = x0, b(cells), bar = x0;
-  std::vector<double> alone, alone_times;
-  for (int k = 0; k < pairs; ++k) {
-    double const slab_time = timed(store_all);
-    alone_times.push_back(timed([&] {
-      for (step_index i = 0; i < steps; ++i) {
-        diffuse(x0.data(), b.data(), i);
-        diffuse(x0.data(), a.data(), i);
-        diffuse_back(x0.data(), bar.data(), scratch.data(), i);
-      }
-    }));
-    alone.push_back(alone_times.back() / slab_time);
-  }
-  std::printf("%-24s %8.2f %10.2f\n", "calls alone, in cache", median(alone),
-              1e6 * median(alone_times) / double(steps));
+  paired_times const alone{pairs, user_seconds, store_all, [&] {
+                             for (step_index i = 0; i < steps; ++i) {
+                               diffuse(x0.data(), b.data(), i);
+                               diffuse(x0.data(), a.data(), i);
+                               diffuse_back(x0.data(), bar.data(), scratch.data(), i);
+                             }
+                           }};
+  std::printf("%-24s %8.2f %10.2f\n", "calls alone, in cache", median(alone.ratios),
+              1e6 * median(alone.own) / double(steps));
   return same_bits ? 0 : 1;
 }

@@ -2,15 +2,12 @@
 // All states fit: `differentiate` within a budget above all of them, against a loop written by hand that stores into one
 // fresh vector of states. Both allocate all that they take in each call. Medians of interleaved pairs of CPU times,
 // system included, because fresh memory is the system's work.
-#include <algorithm>
+#include "../pairs.hpp"
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
-#include <ctime>
 #include <vector>
 #include <cairn/cairn.hpp>
 #include <cairn/core/bytes.hpp>
-#include "../median.hpp"
 
 namespace {
 
@@ -40,18 +37,6 @@ using field = std::vector<double>;
     before = inside ? own : 0;
   }
   dp += sum;
-}
-
-template <class F>
-double timed(F f) {
-  auto const now = [] {
-    timespec t{};
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return double(t.tv_sec) + 1e-9 * double(t.tv_nsec);
-  };
-  double const before = now();
-  f();
-  return now() - before;
 }
 
 bool row(std::size_t cells, step_index n, int pairs) {
@@ -92,27 +77,18 @@ bool row(std::size_t cells, step_index n, int pairs) {
     return found.state;
   };
   bool same = by_hand() == by_cairn();
-  std::vector<double> ratios, own, hand;
-  for (int k = 0; k < pairs; ++k) {
-    hand.push_back(timed([&] { same = by_hand().size() == cells + 1 && same; }));
-    own.push_back(timed([&] { same = by_cairn().size() == cells + 1 && same; }));
-    ratios.push_back(own.back() / hand.back());
-  }
-  auto const [low, high] = std::minmax_element(ratios.begin(), ratios.end());
-  std::printf("%8zu %8lld %10.3f %10.3f %8.3f %6.3f-%5.3f %7s\n", cells, (long long)n, 1e3 * median(own),
-              1e3 * median(hand), median(ratios), *low, *high, same ? "same" : "DIFFER");
+  paired_times const times{pairs, thread_seconds, [&] { same = by_hand().size() == cells + 1 && same; },
+                           [&] { same = by_cairn().size() == cells + 1 && same; }};
+  auto const [low, high] = times.spread();
+  std::printf("%8zu %8lld %10.3f %10.3f %8.3f %6.3f-%5.3f %7s\n", cells, (long long)n, 1e3 * median(times.own),
+              1e3 * median(times.base), median(times.ratios), low, high, same ? "same" : "DIFFER");
   return same;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  int const pairs = argc > 1 ? std::atoi(argv[1]) : 9;
-  if (pairs < 1) {
-    std::fprintf(stderr, "%s: '%s' is no number of pairs of timings; give 1 or more, or nothing for 9\n", argv[0],
-                 argv[1]);
-    return 2;
-  }
+  int const pairs = asked_times(argc, argv, 9, "pairs of timings");
   std::printf("differentiate within a budget above all states, %s: CPU against a loop by hand, medians of %d pairs\n",
               CAIRN_BENCHMARK_FLAGS, pairs);
   std::printf("%8s %8s %10s %10s %8s %12s %7s\n", "cells", "steps", "ms", "by hand", "ratio", "spread", "bits");

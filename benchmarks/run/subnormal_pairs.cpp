@@ -2,14 +2,11 @@
 // An adjoint that vanishes: `v = 0.9 v + 0.01` on 4,096 floats over 10^4 steps. Its sweep as it is, with a report, which
 // counts subnormal numbers, and with `flush_subnormals`, over the same sweep whose adjoint does not vanish. Medians of
 // interleaved pairs of user-CPU times.
-#include <algorithm>
+#include "../pairs.hpp"
 #include <cstdio>
-#include <cstdlib>
-#include <ctime>
 #include <vector>
 #include <cairn/cairn.hpp>
 #include <cairn/run/with/flush_subnormals.hpp>
-#include "../median.hpp"
 
 namespace {
 
@@ -17,27 +14,10 @@ using field = std::vector<float>;
 constexpr std::size_t cells = 4096;
 constexpr cairn::step_index steps = 10'000;
 
-template <class F>
-double timed(F f) {
-  auto const now = [] {
-    timespec t{};
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return double(t.tv_sec) + 1e-9 * double(t.tv_nsec);
-  };
-  double const before = now();
-  f();
-  return now() - before;
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
-  int const pairs = argc > 1 ? std::atoi(argv[1]) : 9;
-  if (pairs < 1) {
-    std::fprintf(stderr, "%s: '%s' is no number of pairs of timings; give 1 or more, or nothing for 9\n", argv[0],
-                 argv[1]);
-    return 2;
-  }
+  int const pairs = asked_times(argc, argv, 9, "pairs of timings");
   float volatile given = 0.9f;
   auto const step = [](field& x) {
     for (float& v : x) v = 0.9f * v + 0.01f;
@@ -56,7 +36,7 @@ int main(int argc, char** argv) {
   cairn::sweep_report report;
   std::vector<double> plain, told, flushed, both;
   auto const sweep = [&](auto const& adjoint, auto&&... more) {
-    return timed([&] { (void)cairn::gradient(step, x0, plan, ones, adjoint, work, more...); });
+    return timed(thread_seconds, [&] { (void)cairn::gradient(step, x0, plan, ones, adjoint, work, more...); });
   };
   sweep(stays);
   for (int k = 0; k < pairs; ++k) {

@@ -2,9 +2,9 @@
 // A store behind the sweep against the virtual clock of `overlapped`: steps, adjoints and transfers take a known time
 // each, so that a machine with other work shows the same. Medians of sweeps by the clock of the wall; every gradient is
 // compared with that of all states in memory.
+#include "../pairs.hpp"
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
 #include <map>
 #include <thread>
 #include <utility>
@@ -14,20 +14,17 @@
 #include <cairn/planning.hpp>
 #include <cairn/store/behind.hpp>
 #include <cairn/store/tiered.hpp>
-#include "../median.hpp"
 
 namespace {
 
 using cairn::step_index;
 using state = std::vector<double>;
-using clock_type = std::chrono::steady_clock;
 
-double now() { return std::chrono::duration<double>(clock_type::now().time_since_epoch()).count(); }
 /// Asleep until so many seconds have passed, busy at the end, so that other programs on the machine hardly matter.
 void take(double seconds) {
-  double const end = now() + seconds;
+  double const end = wall_seconds() + seconds;
   if (seconds > 2e-4) std::this_thread::sleep_for(std::chrono::duration<double>(seconds - 1e-4));
-  while (now() < end) {}
+  while (wall_seconds() < end) {}
 }
 
 /// Keeps copies, and takes its time.
@@ -76,9 +73,8 @@ bool row(char const* name, Plan const& plan, double share, int rounds) {
   std::vector<double> times;
   bool same = true;
   for (int k = 0; k < rounds; ++k) {
-    double const before = now();
-    same = cairn::gradient(step, x0, plan, seed, back, store) == expected && same;
-    times.push_back(now() - before);
+    times.push_back(
+        timed(wall_seconds, [&] { same = cairn::gradient(step, x0, plan, seed, back, store) == expected && same; }));
   }
   std::printf("%-26s %5.1f %6llu %6llu %8.3f %8.3f %9.2f %9.2f %9.3f %6s\n", name, share,
               (unsigned long long)counts.saves + (unsigned long long)counts.loads,
@@ -91,11 +87,7 @@ bool row(char const* name, Plan const& plan, double share, int rounds) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  int const rounds = argc > 1 ? std::atoi(argv[1]) : 5;
-  if (rounds < 1) {
-    std::fprintf(stderr, "%s: '%s' is no number of sweeps; give 1 or more, or nothing for 5\n", argv[0], argv[1]);
-    return 2;
-  }
+  int const rounds = asked_times(argc, argv, 5, "sweeps");
   std::printf("a store behind, 2 writes and 2 reads, %s; transfers of the plan take `share` of what it computes\n",
               CAIRN_BENCHMARK_FLAGS);
   std::printf("%-26s %5s %6s %6s %8s %8s %9s %9s %9s %6s\n", "plan, 200 steps", "share", "far", "done", "clock ms",

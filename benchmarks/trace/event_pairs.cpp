@@ -2,7 +2,7 @@
 // What an event of a trace costs: sweeps of a scalar loop with a trace, against the same sweeps without one, in CPU
 // time, user and system apart. Medians over interleaved pairs, beside a limit, and the least of both together, which
 // other programs disturb least; the file lies where the program runs, or in the folder that is given.
-#include <sys/resource.h>
+#include "../pairs.hpp"
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -13,24 +13,14 @@
 #include <cairn/cairn.hpp>
 #include <cairn/trace/trace_observer.hpp>
 #include <cairn/trace/trace_region.hpp>
-#include "../median.hpp"
 
 namespace {
 
-struct seconds {
-  double user = 0, system = 0;
-};
-seconds used() {
-  rusage now{};
-  getrusage(RUSAGE_SELF, &now);
-  return {double(now.ru_utime.tv_sec) + 1e-6 * double(now.ru_utime.tv_usec),
-          double(now.ru_stime.tv_sec) + 1e-6 * double(now.ru_stime.tv_usec)};
-}
 template <class F>
-seconds timed(F f) {
-  auto const before = used();
+cpu_seconds timed(F f) {
+  auto const before = process_seconds();
   f();
-  auto const after = used();
+  auto const after = process_seconds();
   return {after.user - before.user, after.system - before.system};
 }
 constexpr double most_nanoseconds = 100;  // an event of a sweep

@@ -2,7 +2,7 @@
 // States of 8 MB on disk, as they are and compressed: bytes, and CPU seconds of one write and one read, by medians over
 // sweeps in turns. Nothing waits for the disk: the difference in bytes over that in seconds is the speed of a disk
 // below which compression pays.
-#include <sys/resource.h>
+#include "../../pairs.hpp"
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -14,7 +14,6 @@
 #include <cairn/adapt/zstd.hpp>
 #include <cairn/cairn.hpp>
 #include <cairn/planning.hpp>
-#include "../../median.hpp"
 
 namespace {
 
@@ -22,30 +21,28 @@ using cairn::step_index;
 constexpr step_index steps = 17;
 constexpr std::size_t bytes = 8'000'000;
 
-double cpu_seconds() {
-  rusage used{};
-  getrusage(RUSAGE_SELF, &used);
-  auto const seconds = [](timeval const& t) { return double(t.tv_sec) + 1e-6 * double(t.tv_usec); };
-  return seconds(used.ru_utime) + seconds(used.ru_stime);
+double all_cpu_seconds() {
+  auto const [user, system] = process_seconds();
+  return user + system;
 }
-struct timed {
+struct timed_sweep {
   double seconds = 0;
   std::size_t held = 0;
 };
 /// A sweep that writes each state once and reads it once, over a store.
 template <class Number, class... On>
-timed sweep(std::vector<Number> const& x0, On const&... on) {
+timed_sweep sweep(std::vector<Number> const& x0, On const&... on) {
   auto const step = [](std::vector<Number>& x) { x[0] *= Number(1.0001); };
   auto const back = [](std::vector<Number> const&, std::vector<Number>& bar) { bar[0] *= Number(1.0001); };
-  timed seen;
+  timed_sweep seen;
   auto const watch = [&](cairn::event const& e) { seen.held = std::max(seen.held, e.bytes_held(cairn::tier::disk)); };
   cairn::multistage const plan{steps, 1, int(steps) - 1};
-  double const before = cpu_seconds();
+  double const before = all_cpu_seconds();
   std::vector<Number> bar;
   if constexpr (sizeof...(On) == 0)
     bar = cairn::gradient(step, x0, cairn::in_memory{plan}, std::vector<Number>(1, Number(1)), back, watch);
   else bar = cairn::gradient(step, x0, plan, std::vector<Number>(1, Number(1)), back, on..., watch);
-  seen.seconds = cpu_seconds() - before;
+  seen.seconds = all_cpu_seconds() - before;
   return seen;
 }
 template <class Number, class Fn>
@@ -76,12 +73,8 @@ void compare(char const* what, std::string const& folder, int times, Fn value) {
 }  // namespace
 
 int main(int words, char** word) {
-  int const times = words > 1 ? std::atoi(word[1]) : 5;
+  int const times = asked_times(words, word, 5, "timings");
   std::string const folder = words > 2 ? word[2] : "zstd_pairs.d";
-  if (times < 1) {
-    std::fprintf(stderr, "%s: '%s' is no number of timings; give 1 or more, or nothing for 5\n", word[0], word[1]);
-    return 2;
-  }
   std::printf("%s\n", CAIRN_BENCHMARK_FLAGS);
   auto const wave = [](std::size_t k) {
     double const x = double(k % 1000), y = double(k / 1000);

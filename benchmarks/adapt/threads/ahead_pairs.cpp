@@ -3,9 +3,8 @@
 // clock: each figure is the median of the ratios of interleaved rounds; rounds in which other processes took more than
 // 6 % of a core are thrown away. Every gradient is compared bit for bit.
 //   ahead_pairs [diffusion|wave|lstm|large|scalar|all] [rounds] [seconds]
-#include <sys/resource.h>
+#include "../../pairs.hpp"
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -16,7 +15,6 @@
 #include <vector>
 #include <cairn/adapt/threads.hpp>
 #include <cairn/cairn.hpp>
-#include "../../median.hpp"
 
 namespace {
 
@@ -169,14 +167,10 @@ struct scalar {
   void adjoint(float const* x, field& bar, step_index i) { bar[0] *= 1 + 1e-4f * (1 - 2 * x[0]) * float(i & 7); }
 };
 
-double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
+double now() { return wall_seconds(); }
 double own_seconds() {
-  rusage used{};
-  getrusage(RUSAGE_SELF, &used);
-  return double(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
-         1e-6 * double(used.ru_utime.tv_usec + used.ru_stime.tv_usec);
+  auto const [user, system] = process_seconds();
+  return user + system;
 }
 /// Processor time of the whole machine.
 double all_seconds() {

@@ -5,7 +5,6 @@
 
 #include <array>
 #include <cerrno>
-#include <cstddef>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>

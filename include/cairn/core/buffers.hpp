@@ -2,7 +2,6 @@
 #pragma once
 /// \file buffers.hpp  A state as runs of plain bytes where they lie, for observers and devices; and the walk over states
 /// that hashes and stores of bytes take, too.
-#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>

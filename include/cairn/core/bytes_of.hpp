@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
-#include <utility>
 #include <cairn/core/detail/made_of.hpp>
 #include <cairn/core/detail/traits.hpp>
 #include <cairn/core/device_memory.hpp>

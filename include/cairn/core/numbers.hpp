@@ -3,7 +3,6 @@
 /// \file numbers.hpp  The floating-point numbers in a state or an adjoint: the variables of a derivative.
 #include <cstddef>
 #include <type_traits>
-#include <utility>
 #include <cairn/core/buffers.hpp>
 #include <cairn/core/detail/made_of.hpp>
 

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file forms.hpp  The forms in which a step and an adjoint may be written. The library finds out which one is used.
-#include <optional>
 #include <type_traits>
 #include <utility>
 #include <cairn/core/detail/kept_as.hpp>
-#include <cairn/core/detail/traits.hpp>
 #include <cairn/door/detail/adjoint_shape.hpp>
 #include <cairn/door/detail/lending.hpp>
 #include <cairn/door/detail/step_shape.hpp>

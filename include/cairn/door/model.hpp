@@ -5,7 +5,6 @@
 #include <utility>
 #include <cairn/core/numbers.hpp>
 #include <cairn/core/state_traits.hpp>
-#include <cairn/door/detail/leaf_bytes.hpp>
 #include <cairn/door/detail/model_members.hpp>
 #include <cairn/door/forms.hpp>
 

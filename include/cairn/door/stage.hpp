@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file stage.hpp  The stages of a chain as functions: with or without a tape, single or numbered.
-#include <type_traits>
 #include <cairn/core/action.hpp>
 #include <cairn/door/detail/stage_shape.hpp>
 

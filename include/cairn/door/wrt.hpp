@@ -4,7 +4,6 @@
 #include <concepts>
 #include <cstdint>
 #include <type_traits>
-#include <utility>
 #include <cairn/core/detail/state_hash.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/core/numbers.hpp>

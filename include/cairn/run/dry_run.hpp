@@ -2,7 +2,6 @@
 #pragma once
 /// \file dry_run.hpp  The peak memory of a sweep whose states change their size: runs the executor on states that are
 /// only a size.
-#include <type_traits>
 #include <utility>
 #include <cairn/core/sweep_bytes.hpp>
 #include <cairn/rules/detail/sweep_needs.hpp>

@@ -108,7 +108,8 @@ class checkpointed_run {
   /// The state after the last step; valid as long as the run. For an object this is the object itself, until a reverse
   /// sweep begins; after that only if the options say `at_final`. \throws invalid_call   if the object has moved on
   [[nodiscard]] State const& final_state() const {
-    auto const& states = mine("cairn::final_state").states_;
+    check_mine("cairn::final_state");
+    auto const& states = work_->states_;
     if constexpr (saved_state<State>)
       if (!states.is_at_final())
         throw invalid_call{"cairn::final_state",
@@ -208,30 +209,34 @@ class checkpointed_run {
     step_index i_;
     std::uint64_t pass_;
   };
-  /// The result of `backward()`; `begin()` starts a walk.
+  /// The result of `backward()`; `begin()` starts a walk.   \tparam Owns  whether it holds the run, a temporary
+  template <bool Owns>
   class backward_range {
    public:
     /// Starts a walk; a second walk first recomputes the states that were dropped.
-    [[nodiscard]] walk_back begin() { return run_->start_backward(); }
+    [[nodiscard]] walk_back begin() {
+      if constexpr (Owns) return run_.start_backward();
+      else return run_->start_backward();
+    }
     [[nodiscard]] end_of_walk end() const noexcept { return {}; }  ///< past state 0
 
    private:
     friend checkpointed_run;
-    explicit backward_range(checkpointed_run& run) : run_{&run} {}
-    checkpointed_run* run_;
+    using held = std::conditional_t<Owns, checkpointed_run, checkpointed_run*>;
+    explicit backward_range(held run) : run_{std::move(run)} {}
+    held run_;
   };
-  class backward_of_its_own;
   /// x_n, x_(n-1), ... x_0 with their numbers, as an input range; each loop over it is one sweep. \throws invalid_plan
   /// for a plan with leaves
-  [[nodiscard]] backward_range backward() & {
+  [[nodiscard]] backward_range<false> backward() & {
     check_backward();
-    return backward_range{*this};
+    return backward_range<false>{this};
   }
   /// The same range for a temporary run, which moves into the range: `for (auto [i, x] :
   /// checkpointed_loop(...).backward())`.
-  [[nodiscard]] backward_of_its_own backward() && {
+  [[nodiscard]] backward_range<true> backward() && {
     check_backward();
-    return backward_of_its_own{std::move(*this)};
+    return backward_range<true>{std::move(*this)};
   }
 
   /// `auto [final_state, checkpoints] = checkpointed_loop(...)`.
@@ -337,7 +342,8 @@ class checkpointed_run {
   }
 
   void collect(std::vector<std::pair<step_index, detail::stored_as<State> const*>>& found) const {
-    auto const& states = mine("cairn::checkpoints").states_;
+    check_mine("cairn::checkpoints");
+    auto const& states = work_->states_;
     for (auto const& kept : states.held())
       if (frame_id const k = states.frame_of(kept); kept.checkpoint && k != no_frame && states.pool().at(k) == kept.at)
         found.emplace_back(kept.at, detail::address_of(states.pool().state(k)));
@@ -394,10 +400,6 @@ class checkpointed_run {
   }
   /// The workspace, unless another sweep has begun there.
   [[nodiscard]] work_type& mine(char const* operation) {
-    check_mine(operation);
-    return *work_;
-  }
-  [[nodiscard]] work_type const& mine(char const* operation) const {
     check_mine(operation);
     return *work_;
   }
@@ -471,20 +473,6 @@ class checkpointed_run {
   std::uint64_t user_ = 0, pass_ = 0;
   bool fresh_ = true;
   bool stained_ = false;  // p may have changed while a walk or a reversal made states, which has thrown
-};
-
-/// The result of `backward()` for a temporary run; owns the run.
-template <class Step, class State, schedule Plan, class Workspace, class Observer, class Wrt>
-class checkpointed_run<Step, State, Plan, Workspace, Observer, Wrt>::backward_of_its_own {
- public:
-  /// Starts a walk; a second walk first recomputes the states that were dropped.
-  [[nodiscard]] walk_back begin() { return run_.start_backward(); }
-  [[nodiscard]] end_of_walk end() const noexcept { return {}; }  ///< past state 0
-
- private:
-  friend checkpointed_run;
-  explicit backward_of_its_own(checkpointed_run&& run) : run_{std::move(run)} {}
-  checkpointed_run run_;
 };
 
 namespace detail {

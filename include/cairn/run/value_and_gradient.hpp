@@ -2,7 +2,6 @@
 #pragma once
 /// \file value_and_gradient.hpp  A function of the initial state and the parameters, for optimisers.
 #include <limits>
-#include <optional>
 #include <type_traits>
 #include <utility>
 #include <cairn/run/differentiate.hpp>

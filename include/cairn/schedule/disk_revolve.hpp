@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file disk_revolve.hpp  The cheapest schedule with some slots in memory and any number on disk.
-#include <cstddef>
 #include <cstdint>
 #include <utility>
 #include <cairn/core/action.hpp>
@@ -10,7 +9,6 @@
 #include <cairn/schedule/detail/table_limit.hpp>
 #include <cairn/schedule/detail/tier_plan.hpp>
 #include <cairn/schedule/detail/tier_table.hpp>
-#include <cairn/schedule/storage_tier.hpp>
 #include <cairn/schedule/work_limit.hpp>
 
 namespace cairn {

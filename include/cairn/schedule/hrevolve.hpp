@@ -23,7 +23,7 @@ struct hrevolve_options {
 };
 
 /// The schedule of least cost over up to four tiers, each with slots and costs of writing and reading a state (Herrmann
-/// & Pallez 2020, H-Revolve; the recurrence is in hrevolve_table.hpp). The initial state takes a slot.
+/// & Pallez 2020, H-Revolve; the recurrence is in hrevolve.ipp). The initial state takes a slot.
 ///
 /// Tiers may be given in any order. If, of every two tiers, one is no dearer than the other both to write and to read,
 /// the tiers are used in this order, and no schedule costs less: exhaustive search confirms it in each of 10,000 small

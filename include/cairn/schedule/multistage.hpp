@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file multistage.hpp  The fewest advances with slots in memory and on disk, and among those the least disk traffic.
-#include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <utility>
 #include <cairn/core/action.hpp>
 #include <cairn/core/detail/lesser.hpp>
 #include <cairn/detail/linkage.hpp>
@@ -14,7 +12,6 @@
 #include <cairn/schedule/detail/table_limit.hpp>
 #include <cairn/schedule/detail/tier_plan.hpp>
 #include <cairn/schedule/detail/tier_table.hpp>
-#include <cairn/schedule/storage_tier.hpp>
 #include <cairn/schedule/work_limit.hpp>
 
 namespace cairn {

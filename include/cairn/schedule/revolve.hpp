@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file revolve.hpp  The binomial schedule: the fewest steps run for a given number of kept states.
-#include <cstddef>
 #include <cstdint>
 #include <cairn/core/action.hpp>
 #include <cairn/core/detail/table.hpp>

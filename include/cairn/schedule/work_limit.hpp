@@ -2,7 +2,6 @@
 #pragma once
 /// \file work_limit.hpp  A limit on the work of making a plan, counted while it is made.
 #include <cstddef>
-#include <cstdint>
 #include <cairn/core/action.hpp>
 #include <cairn/core/error.hpp>
 

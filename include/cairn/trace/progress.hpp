@@ -12,7 +12,6 @@
 #include <utility>
 #include <cairn/core/action.hpp>
 #include <cairn/core/event.hpp>
-#include <cairn/core/wide.hpp>
 #include <cairn/detail/linkage.hpp>
 
 namespace cairn {

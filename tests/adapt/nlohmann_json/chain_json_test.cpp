@@ -15,6 +15,7 @@
 #include "support/chain_kinds.hpp"
 #include "support/chain_oracles.hpp"
 #include "support/edits.hpp"
+#include "support/read_chain_words.hpp"
 
 using namespace cairn;
 using Catch::Matchers::ContainsSubstring;

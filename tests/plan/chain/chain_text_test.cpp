@@ -18,6 +18,7 @@
 #include "support/chain_kinds.hpp"
 #include "support/chain_plans.hpp"
 #include "support/chain_stages.hpp"
+#include "support/read_chain_words.hpp"
 
 using namespace cairn;
 using Catch::Matchers::ContainsSubstring;
@@ -64,7 +65,6 @@ TEST_CASE("plans come back from their words", "[plan][chain]") {
   CHECK(chain_words(one_tape(3)) == "Fck0 Fck1 Fall2 Loss3 B2 Fall1 B1 Fall0 B0");
   CHECK(chain_words(one_state(3)) == "Fck0 Fn1 Fall2 Loss3 B2 Fck0 Fall1 B1 Fall0 B0");
   CHECK(chain_words({}).empty());
-  CHECK(read_chain_words(" \n\t ").empty());
   // clang-format off
   std::vector<action> const sound{record(0), record(1), advance(1), drop(2), save(1, tier::disk), advance(2), drop(2),
                                   drop_tape(1), turn(3), reverse(2), drop(1), load(1, tier::disk),
@@ -89,26 +89,6 @@ TEST_CASE("any list of actions on tiers that are there comes back from its words
     INFO(chain_words(plan));
     REQUIRE(read_chain_words(chain_words(plan)) == plan);
   }
-}
-
-TEST_CASE("words that are no actions are refused with their number", "[plan][chain]") {
-  auto const said_of = [](std::string_view words) -> std::string {
-    try {
-      (void)read_chain_words(words);
-    } catch (parse_error const& found) {
-      return found.what();
-    }
-    return "";
-  };
-  for (auto const* word : {"Run3", "fck3", "Fckx", "3", ":disk", "F", "B-1", "\xff"})
-    CHECK_THAT(said_of("Fall0 " + std::string{word}),
-               ContainsSubstring("no such action of a chain") && ContainsSubstring("word = 1"));
-  for (auto const* word : {"Fck", "B3x", "Loss1.5", "Drop99999999999999999999", "Fn2147483648"})
-    CHECK_THAT(said_of("Fall0 Fall1 " + std::string{word}),
-               ContainsSubstring("lacks the number of its stage") && ContainsSubstring("word = 2"));
-  for (auto const* word : {"Save3", "Load3", "Save3:memory", "Save3:", "Save3:tape", "Drop3:", "Drop3:memory",
-                           "Fck3:disk", "B3:disk", "DropTape3:disk", "Fck3:"})
-    CHECK_THAT(said_of(word), ContainsSubstring("names no place, or a wrong one") && ContainsSubstring("word = 0"));
 }
 
 TEST_CASE("the curve of a plan has the peak that replay counts, and its sums of time", "[plan][chain]") {

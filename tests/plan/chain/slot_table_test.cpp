@@ -244,8 +244,8 @@ TEST_CASE("both kernels give the same bits", "[plan][chain]") {
   for (auto const kind : chains::large_kinds)
     for (auto const by : {rounding::up, rounding::down}) {
       chain_model const model{chains::make(kind, 50, 2), "test"};
-      slot_table const plain{model, model.store_all_peak() / 3, {.slots = 1200}, by, {}, {.kernel = &plain_kernel}};
-      slot_table const usual{model, model.store_all_peak() / 3, {.slots = 1200}, by, {}, {.kernel = &usual_kernel()}};
+      slot_table const plain{model, model.store_all_peak() / 3, {.slots = 1200}, by, {.kernel = &plain_kernel}};
+      slot_table const usual{model, model.store_all_peak() / 3, {.slots = 1200}, by, {.kernel = &usual_kernel()}};
       CHECK(std::ranges::equal(plain.costs(), usual.costs()));
       CHECK(plain.actions() == usual.actions());
     }
@@ -269,7 +269,7 @@ TEST_CASE("stages that repeat share rows and cost the same", "[plan][chain][long
           std::int64_t const budget = model.store_all_peak() * percent / 100;
           CAPTURE(stages, percent, by == rounding::up);
           slot_table const shared{model, budget, {.unit = budget / 700 + 1}, by},
-              single{model, budget, {.unit = budget / 700 + 1}, by, {}, {.share_rows = false}};
+              single{model, budget, {.unit = budget / 700 + 1}, by, {.share_rows = false}};
           CHECK(shared.feasible() == single.feasible());
           CHECK(shared.extra_forward() == single.extra_forward());
           CHECK(shared.actions() == single.actions());
@@ -384,7 +384,7 @@ TEST_CASE("what no table can hold is refused before it is made", "[plan][chain][
   using Catch::Matchers::ContainsSubstring;
   auto const refusal = [&](slot_division division, std::int64_t most) -> std::string {
     try {
-      (void)slot_table{model, budget, division, rounding::up, {}, {.most_bytes = most}};
+      (void)slot_table{model, budget, division, rounding::up, {.most_bytes = most}};
     } catch (cairn::invalid_plan const& e) {
       return e.what();
     }

@@ -3,15 +3,12 @@
 /// \file plan_for.hpp  A plan for a loop with a tape: chooses the length of leaves and the slots together.
 #include <algorithm>
 #include <chrono>
-#include <optional>
-#include <type_traits>
 #include <utility>
 #include <cairn/adapt/ad/taped.hpp>
 #include <cairn/core/action.hpp>
 #include <cairn/core/bytes.hpp>
 #include <cairn/core/bytes_of.hpp>
 #include <cairn/core/error.hpp>
-#include <cairn/core/state_traits.hpp>
 #include <cairn/plan/loop/detail/best_leaf.hpp>
 #include <cairn/plan/loop/detail/plan_over_leaves.hpp>
 #include <cairn/plan/loop/planned.hpp>

@@ -8,11 +8,9 @@
 #include <cairn/adapt/ad/detail/primal_loop.hpp>
 #include <cairn/adapt/ad/detail/scalars.hpp>
 #include <cairn/adapt/ad/detail/weighed_leaf.hpp>
-#include <cairn/adapt/ad/params.hpp>
 #include <cairn/adapt/ad/rebind_scalar.hpp>
 #include <cairn/adapt/ad/tape.hpp>
 #include <cairn/core/action.hpp>
-#include <cairn/core/sweep_bytes.hpp>
 #include <cairn/core/wide.hpp>
 #include <cairn/door/forms.hpp>
 #include <cairn/door/objective.hpp>

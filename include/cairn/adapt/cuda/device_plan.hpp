@@ -3,7 +3,6 @@
 /// \file device_plan.hpp  The fastest plan for a loop on a device, with frames on the device and pinned slots on the
 /// host.
 #include <algorithm>
-#include <cstddef>
 #include <initializer_list>
 #include <utility>
 #include <vector>
@@ -21,7 +20,6 @@
 #include <cairn/schedule/hrevolve.hpp>
 #include <cairn/schedule/revolve.hpp>
 #include <cairn/schedule/two_level.hpp>
-#include <cairn/schedule/walked_counts.hpp>
 
 namespace cairn {
 

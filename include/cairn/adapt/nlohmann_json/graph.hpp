@@ -9,7 +9,6 @@
 /// with the same defaults. Other members, such as names, are ignored. If an object has a member `graph`, that member is
 /// read, so that one file may hold a graph and a `plan` for it. Numbers are whole, from 0 to 2^63-1, and exact; a
 /// string of decimal digits is accepted as a number, too.
-#include <cstddef>
 #include <cstdint>
 #include <initializer_list>
 #include <optional>

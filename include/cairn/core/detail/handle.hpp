@@ -2,7 +2,6 @@
 #pragma once
 /// \file handle.hpp  Detects objects that refer to data of another owner.
 #include <concepts>
-#include <cstddef>
 #include <initializer_list>
 #include <type_traits>
 #include <utility>

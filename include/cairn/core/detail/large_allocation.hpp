@@ -2,7 +2,6 @@
 #pragma once
 /// \file large_allocation.hpp  Memory for as many entries as a plan has slots.
 #include <cstddef>
-#include <cstdint>
 #include <new>
 #include <cairn/core/error.hpp>
 

@@ -4,7 +4,6 @@
 /// of the other would take.
 #include <cstddef>
 #include <type_traits>
-#include <utility>
 #include <cairn/core/bytes_of.hpp>
 #include <cairn/core/detail/made_of.hpp>
 #include <cairn/core/detail/traits.hpp>

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
-#include <utility>
 #include <cairn/core/buffers.hpp>
 #include <cairn/core/state_traits.hpp>
 

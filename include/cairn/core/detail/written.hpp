@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file written.hpp  Which types can be written as bytes that hold their shape, and be read from them.
-#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file adjoint_checks.hpp  The checks that are possible before the reverse sweep: of adjoints, tapes and hooks.
-#include <concepts>
 #include <type_traits>
 #include <cairn/core/action.hpp>
 #include <cairn/core/numbers.hpp>

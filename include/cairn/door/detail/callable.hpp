@@ -5,7 +5,6 @@
 /// the body ends the compilation. So a *rival* overload is added to the user's function. Whether the rival wins or the
 /// call is ambiguous shows what the user's parameters are. Rivals differ from these only in reference and const: if a
 /// rival needs worse conversions, nvcc's front end prefers the user's function where the standard sees an ambiguity.
-#include <concepts>
 #include <cstdint>
 #include <type_traits>
 #include <utility>

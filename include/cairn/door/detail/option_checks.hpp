@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file option_checks.hpp  The checks that public verbs make of options: one error message for each misuse.
-#include <type_traits>
 #include <cairn/core/detail/state_hash.hpp>
 #include <cairn/rules/replay_check.hpp>
 

@@ -3,7 +3,6 @@
 /// \file user_function.hpp  What is asked of every function that a user gives: a step, an adjoint, a record, a term of an
 /// objective, a hook, a condition. A kind of function is a list of calls; a call is a list of arguments, each with what
 /// the function does with it. The questions are asked here, once for all kinds.
-#include <concepts>
 #include <cstdint>
 #include <type_traits>
 #include <utility>

@@ -3,7 +3,6 @@
 /// \file chain_options.hpp  Options of planners for chains.
 #include <cstdint>
 #include <vector>
-#include <cairn/plan/chain/chain_launcher.hpp>
 #include <cairn/plan/chain/chain_plan.hpp>
 #include <cairn/rules/chain.hpp>
 #include <cairn/schedule/work_limit.hpp>
@@ -18,7 +17,6 @@ struct chain_options {
                          ///< 5e9 take a second. A chain of 1000 stages may use all of it
   std::int64_t slots = 0;    ///< slots of methods that divide the budget into slots; 0 lets the planner choose
   std::vector<chain_tier> tiers = {};  ///< for `tiers`: where states may be kept besides memory, fast tiers first
-  chain_launcher launch = {};          ///< runs parts of tables in parallel; if empty, one after the other
   work_limit limit = {};  ///< the most work of one call of the planner, for any method. A call that reaches it returns
                           ///< the best plan found, or throws too_much_work
 };

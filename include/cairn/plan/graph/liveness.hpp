@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file liveness.hpp  When the values of a graph are read, how long they are idle, and the cost of making them again.
-#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>

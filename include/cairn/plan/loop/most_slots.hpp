@@ -2,7 +2,6 @@
 #pragma once
 /// \file most_slots.hpp  The most slots of any kind of plan that fit a budget.
 #include <limits>
-#include <utility>
 #include <cairn/core/action.hpp>
 #include <cairn/core/bytes.hpp>
 #include <cairn/plan/loop/detail/workload.hpp>

@@ -4,8 +4,6 @@
 #include <cstdint>
 #include <span>
 #include <string>
-#include <string_view>
-#include <vector>
 #include <cairn/detail/linkage.hpp>
 #include <cairn/plan/chain/chain_plan.hpp>
 #include <cairn/plan/chain/chain_planner.hpp>

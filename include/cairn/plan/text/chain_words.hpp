@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// \file chain_words.hpp  The actions of a plan for a chain as words, and back.
+/// \file chain_words.hpp  The actions of a plan for a chain as words.
 ///
 ///     Fck0 Fn1 Fall2 Loss3 B2 Fall0 Fall1 B1 B0
 ///
@@ -17,21 +17,14 @@
 /// actions has a separate `drop` for it.
 #include <span>
 #include <string>
-#include <string_view>
-#include <vector>
 #include <cairn/detail/linkage.hpp>
 #include <cairn/rules/chain.hpp>
 
 namespace cairn {
 
-/// The actions as one line of words. `read_chain_words` returns the same actions.   Cost: O(actions)
+/// The actions as one line of words.   Cost: O(actions)
 /// \pre each is one of `chain_actions`, for stages 0 .. 2^31, as in every plan that `replay` accepts
 [[nodiscard]] CAIRN_DECL std::string chain_words(std::span<action const> actions);
-
-/// The actions of such a line; words are separated by spaces. The actions are read but not checked: use `replay` for
-/// that.   Cost: O(length)
-/// \throws parse_error   with the number of the word, from 0
-[[nodiscard]] CAIRN_DECL std::vector<action> read_chain_words(std::string_view line);
 
 }  // namespace cairn
 

@@ -4,8 +4,6 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <string>
-#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>

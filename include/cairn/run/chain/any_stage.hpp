@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file any_stage.hpp  Any stage, chosen at run time, as one type, so that a chain can be a vector.
-#include <cstddef>
 #include <cstdint>
 #include <type_traits>
 #include <utility>

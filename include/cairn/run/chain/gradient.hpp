@@ -6,7 +6,6 @@
 #include <utility>
 #include <cairn/core/event.hpp>
 #include <cairn/door/detail/stage_checks.hpp>
-#include <cairn/door/stage.hpp>
 #include <cairn/rules/chain.hpp>
 #include <cairn/run/chain/detail/checks.hpp>
 #include <cairn/run/chain/detail/given.hpp>

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file loop_store.hpp  A store of loops for the states of a chain.
-#include <cstddef>
-#include <type_traits>
 #include <utility>
 #include <cairn/core/action.hpp>
 #include <cairn/core/error.hpp>

@@ -4,8 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <tuple>
-#include <type_traits>
 #include <utility>
 #include <vector>
 #include <cairn/core/bytes_of.hpp>

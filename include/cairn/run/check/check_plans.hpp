@@ -2,7 +2,6 @@
 #pragma once
 /// \file check_plans.hpp  Checks whether a loop has the same gradient under every plan. For tests; not part of
 /// <cairn/cairn.hpp>.
-#include <cstddef>
 #include <cstdint>
 #include <type_traits>
 #include <utility>

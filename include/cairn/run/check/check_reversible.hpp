@@ -112,10 +112,6 @@ class reversal_test {
   }
 
  private:
-  struct row_state {
-    step_index steps;
-    stored x;
-  };
   [[nodiscard]] double allowed() const noexcept { return square_root(report_.unit); }
   [[nodiscard]] static constexpr bool is_row(step_index left) noexcept { return (left & (left - 1)) == 0; }
   void put(State const& x) { kept_.push_back(now(x)); }

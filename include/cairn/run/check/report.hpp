@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file report.hpp  The results of `check_adjoint` and `check_gradient`.
-#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>

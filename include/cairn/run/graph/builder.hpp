@@ -7,6 +7,7 @@
 #include <type_traits>
 #include <utility>
 #include <vector>
+#include <cairn/core/detail/owned.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/core/state_traits.hpp>
 #include <cairn/door/detail/refused.hpp>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file workspace.hpp  The memory of a sweep, which may outlive it.
-#include <cstddef>
 #include <cstdint>
 #include <type_traits>
 #include <utility>

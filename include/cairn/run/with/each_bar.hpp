@@ -5,8 +5,6 @@
 #include <utility>
 #include <cairn/core/detail/kept_as.hpp>
 #include <cairn/core/state_traits.hpp>
-#include <cairn/door/forms.hpp>
-#include <cairn/rules/replay_check.hpp>
 #include <cairn/run/form/detail/loop_adjoint.hpp>
 #include <cairn/run/form/detail/plans_inside.hpp>
 #include <cairn/run/sweep/detail/cached_object.hpp>

@@ -5,7 +5,6 @@
 #include <optional>
 #include <cairn/core/action.hpp>
 #include <cairn/core/error.hpp>
-#include <cairn/core/sweep_bytes.hpp>
 #include <cairn/core/wide.hpp>
 
 namespace cairn {

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file least_sum.hpp  The least f(y) + g(x - y): the inner loop of every planner that fills a table.
-#include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <type_traits>
 #include <cairn/core/action.hpp>
 
 namespace cairn::detail {

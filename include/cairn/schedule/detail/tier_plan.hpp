@@ -1,15 +1,135 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file tier_plan.hpp  What `hrevolve`, `multistage` and `disk_revolve` have in common.
+#include <cstddef>
+#include <cstdint>
 #include <utility>
 #include <cairn/core/action.hpp>
+#include <cairn/core/detail/table.hpp>
 #include <cairn/core/error.hpp>
+#include <cairn/schedule/binomial.hpp>
 #include <cairn/schedule/detail/shared.hpp>
-#include <cairn/schedule/detail/tier_cursor.hpp>
 #include <cairn/schedule/detail/tier_table.hpp>
 #include <cairn/schedule/storage_tier.hpp>
 
 namespace cairn::detail {
+
+/// Starts at the first action; copies advance independently. The kept states are a stack with those of higher levels
+/// below, so that the number of kept states on each level determines the level and the slot of the last one.
+class tier_cursor {
+ public:
+  explicit tier_cursor(shared<shared_tier_table> const& made) noexcept : made_{made}, end_{made->of.steps} {}
+
+  [[nodiscard]] action next() {  ///< the next action
+    switch (phase_) {
+      case phase::start: return begin();
+      case phase::save: return save();
+      case phase::advance: return advance();
+      case phase::turn: return turn();
+      case phase::reverse: return reverse();
+      case phase::load: return load();
+      case phase::drop: return drop();
+      case phase::done: return {};
+    }
+    __builtin_unreachable();
+  }
+
+  /// Bytes that a cursor over these choices allocates at its first action; nothing is allocated later.
+  [[nodiscard]] static wide bytes(tier_table const& of) noexcept {
+    return of.steps < 2 ? 0 : wide(of.most_states) * sizeof(held_state);
+  }
+
+ private:
+  enum class phase : std::uint8_t { start, save, advance, turn, reverse, load, drop, done };
+  /// `ahead` is used on a binomial level.
+  struct held_state { step_index at; bracket ahead; };
+
+  [[nodiscard]] tier_table const& plan() const noexcept { return made_->of; }
+  [[nodiscard]] tier_level const& level() const noexcept { return plan().level[level_]; }
+  [[nodiscard]] slot_index free_slots() const noexcept { return level().slots - used_[level_]; }
+  [[nodiscard]] slot_index last_slot() const noexcept { return level().first_slot + used_[level_] - 1; }
+
+  [[gnu::noinline]] action begin() {
+    if (end_ < 2) {
+      phase_ = phase::turn;
+    } else {
+      kept_.assign(std::size_t(plan().most_states), {});
+      level_ = plan().levels - 1;
+      keep_or_arrive();
+    }
+    return next();
+  }
+  /// Live is not kept: finds the level that keeps it, unless only its own step is left.
+  void keep_or_arrive() noexcept {
+    step_index const steps = end_ - live_;
+    if (steps < 2) {
+      phase_ = arrived_;
+      return;
+    }
+    while (plan().passes_down(level_, steps, free_slots())) --level_;
+    if (level().kind == level_kind::binomial && used_[level_] == 0)
+      kept_[top_].ahead = bracket_of(steps, level().slots);
+    phase_ = phase::save;
+  }
+  action save() noexcept {
+    kept_[top_++].at = live_;
+    ++used_[level_];
+    phase_ = phase::advance;
+    return {action_kind::save, level().where, content::state, last_slot(), live_, 0};
+  }
+  action advance() noexcept {
+    step_index const from = live_;
+    step_index const steps = end_ - live_;
+    slot_index const slots = free_slots() + 1;
+    if (level().kind != level_kind::binomial) live_ += plan().split(level_, steps, slots);
+    else live_ += slots == 1 || steps == 2 ? steps - 1 : binomial_split(steps, slots);
+    keep_or_arrive();
+    return {action_kind::advance, tier::memory, content::state, no_slot, from, live_};
+  }
+  step_index binomial_split(step_index steps, slot_index slots) noexcept {
+    held_state* const own = &kept_[top_ - 1];
+    step_index const below =
+        is_narrow(slots, own->ahead) ? q_below<std::uint64_t>(slots, own->ahead) : q_below<wide>(slots, own->ahead);
+    return take_split(steps, below, own[0].ahead, own[1].ahead);
+  }
+  action turn() noexcept {
+    arrived_ = phase::reverse;
+    phase_ = end_ > 0 ? phase::reverse : phase::done;
+    return {action_kind::turn, tier::memory, content::state, no_slot, live_, end_};
+  }
+  action reverse() noexcept {
+    step_index const to = end_--;
+    phase_ = end_ > 0 ? phase::load : phase::done;
+    return {action_kind::reverse, tier::memory, content::state, no_slot, end_, to};
+  }
+  action load() noexcept {
+    live_ = kept_[top_ - 1].at;
+    level_ = 0;
+    while (used_[level_] == 0) ++level_;
+    step_index const steps = end_ - live_;
+    bool const last =
+        steps < 2 || (level().kind != level_kind::binomial && plan().split(level_, steps, free_slots() + 1) == 0);
+    phase_ = last ? phase::drop : phase::advance;
+    return {action_kind::load, level().where, content::state, last_slot(), live_, 0};
+  }
+  action drop() noexcept {
+    action const a{action_kind::drop, level().where, content::state, last_slot(), 0, 0};
+    --top_;
+    --used_[level_];
+    keep_or_arrive();  // finds a level below: to keep the dropped state on its old level again would cost no less
+    return a;
+  }
+
+  shared<shared_tier_table> made_;
+  table<held_state> kept_;  // the kept states, lowest step first; the cursor's only memory
+  std::size_t top_ = 0;  // entries of kept_ in use
+  slot_index used_[tier_count] = {};
+  std::size_t level_ = 0;  // level of the last kept state, or the highest level that may keep live
+  step_index end_;         // steps [0, end_) are not yet reversed
+  step_index live_ = 0;
+  phase phase_ = phase::start;
+  phase arrived_ = phase::turn;
+};
 
 /// A plan over several tiers. Its choices are in a table that it shares with its copies and cursors.
 class tier_plan {

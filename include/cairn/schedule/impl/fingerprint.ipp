@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cstddef>
-#include <cstdint>
-#include <string>
 #include <cairn/core/detail/lesser.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/schedule/fingerprint.hpp>

@@ -4,12 +4,7 @@
 #include <array>
 #include <charconv>
 #include <cstddef>
-#include <optional>
-#include <span>
-#include <string>
-#include <string_view>
 #include <system_error>
-#include <vector>
 #include <cairn/trace/environment.hpp>
 
 #ifdef _WIN32

@@ -2,11 +2,7 @@
 #pragma once
 #include <charconv>
 #include <cmath>
-#include <cstdint>
 #include <exception>
-#include <initializer_list>
-#include <string>
-#include <string_view>
 #include <cairn/trace/detail/json_text.hpp>
 #include <cairn/trace/trace_region.hpp>
 

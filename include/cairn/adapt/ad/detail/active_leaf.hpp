@@ -6,7 +6,6 @@
 #include <vector>
 #include <cairn/adapt/ad/detail/model_call.hpp>
 #include <cairn/adapt/ad/detail/scalars.hpp>
-#include <cairn/adapt/ad/params.hpp>
 #include <cairn/adapt/ad/rebind_scalar.hpp>
 #include <cairn/core/action.hpp>
 

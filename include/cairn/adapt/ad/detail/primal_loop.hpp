@@ -7,7 +7,6 @@
 #include <utility>
 #include <cairn/adapt/ad/detail/model_call.hpp>
 #include <cairn/adapt/ad/detail/scalars.hpp>
-#include <cairn/adapt/ad/params.hpp>
 #include <cairn/core/action.hpp>
 #include <cairn/core/detail/state_hash.hpp>
 #include <cairn/core/error.hpp>

@@ -9,7 +9,6 @@
 #include <cairn/adapt/ad/rebind_scalar.hpp>
 #include <cairn/core/detail/aggregate.hpp>
 #include <cairn/core/state_traits.hpp>
-#include <cairn/core/traits.hpp>
 
 namespace cairn::detail {
 

@@ -3,7 +3,6 @@
 /// \file weighed_leaf.hpp  What a tool's recording of a leaf takes, for planners.
 #include <algorithm>
 #include <cstddef>
-#include <functional>
 #include <utility>
 #include <vector>
 #include <cairn/adapt/ad/detail/active_leaf.hpp>

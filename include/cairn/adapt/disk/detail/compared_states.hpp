@@ -15,9 +15,7 @@
 #include <cairn/core/detail/user_values.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/core/state_traits.hpp>
-#include <cairn/door/forms.hpp>
 #include <cairn/run/sweep/detail/advanced_copy.hpp>
-#include <cairn/run/sweep/detail/kept_snapshot.hpp>
 
 namespace cairn::detail {
 

@@ -4,12 +4,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <mutex>
 #include <type_traits>
 #include <typeinfo>
 #include <utility>
 #include <cairn/adapt/disk/detail/code_objects.hpp>
 #include <cairn/adapt/disk/detail/file_head.hpp>
-#include <cairn/adapt/disk/detail/listed_type.hpp>
 #include <cairn/adapt/disk/detail/state_file.hpp>
 #include <cairn/core/detail/kept_as.hpp>
 #include <cairn/core/state_bytes.hpp>
@@ -20,6 +20,41 @@
 #include <cairn/schedule/detail/plan_numbers.hpp>
 
 namespace cairn::detail {
+
+/// A type in the list of those that the program has, and the libraries that are loaded now.
+class listed_type {
+ public:
+  explicit listed_type(char const* name) : name_{name} {
+    std::lock_guard const held{alone()};
+    next_ = first();
+    first() = this;
+  }
+  listed_type(listed_type const&) = delete;
+  ~listed_type() {
+    std::lock_guard const held{alone()};
+    auto** at = &first();
+    while (*at != this) at = &(*at)->next_;
+    *at = next_;
+  }
+  [[nodiscard]] bool has_namesake() const {
+    std::lock_guard const held{alone()};
+    for (auto const* one = first(); one != nullptr; one = one->next_)
+      if (one != this && std::strcmp(one->name_, name_) == 0) return true;
+    return false;
+  }
+
+ private:
+  static std::mutex& alone() noexcept {
+    static std::mutex one;
+    return one;
+  }
+  static listed_type*& first() noexcept {
+    static listed_type* one = nullptr;
+    return one;
+  }
+  char const* name_;
+  listed_type* next_ = nullptr;
+};
 
 /// The largest value that is looked at byte by byte while the program is compiled.
 inline constexpr std::size_t most_bytes_seen = 4'096;

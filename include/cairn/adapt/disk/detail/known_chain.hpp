@@ -2,7 +2,6 @@
 #pragma once
 /// \file known_chain.hpp  By which a chain on disk is known in every process, and how far its stages are.
 #include <cstddef>
-#include <cstdint>
 #include <string>
 #include <tuple>
 #include <type_traits>
@@ -10,13 +9,11 @@
 #include <cairn/adapt/disk/detail/contents.hpp>
 #include <cairn/adapt/disk/detail/known_run.hpp>
 #include <cairn/adapt/disk/detail/run_name.hpp>
-#include <cairn/adapt/disk/detail/trust.hpp>
 #include <cairn/core/action.hpp>
 #include <cairn/core/state_bytes.hpp>
 #include <cairn/door/stage.hpp>
 #include <cairn/run/chain/detail/checks.hpp>
 #include <cairn/run/chain/detail/given.hpp>
-#include <cairn/run/sweep/detail/action_range.hpp>
 
 namespace cairn::detail {
 

@@ -17,10 +17,10 @@
 #include <cairn/core/bytes.hpp>
 #include <cairn/core/bytes_of.hpp>
 #include <cairn/core/detail/state_hash.hpp>
+#include <cairn/core/detail/user_values.hpp>
 #include <cairn/core/state_bytes.hpp>
 #include <cairn/core/state_traits.hpp>
 #include <cairn/rules/workload.hpp>
-#include <cairn/run/sweep/detail/kept_snapshot.hpp>
 
 namespace cairn::detail {
 

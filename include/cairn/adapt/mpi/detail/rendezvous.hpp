@@ -15,9 +15,9 @@
 #include <vector>
 #include <cairn/adapt/mpi/collective_error.hpp>
 #include <cairn/adapt/mpi/detail/team.hpp>
+#include <cairn/rules/open_schedule.hpp>
 #include <cairn/run/gradient.hpp>
 #include <cairn/run/sweep/detail/action_range.hpp>
-#include <cairn/run/while.hpp>
 #include <cairn/schedule/fingerprint.hpp>
 #include <cairn/schedule/work_limit.hpp>
 

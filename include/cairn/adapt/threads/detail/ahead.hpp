@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <exception>
 #include <mutex>
-#include <system_error>
 #include <type_traits>
 #include <utility>
 #include <cairn/adapt/threads/detail/handoff.hpp>

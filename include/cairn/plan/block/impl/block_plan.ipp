@@ -2,9 +2,7 @@
 #pragma once
 #include <algorithm>
 #include <cstddef>
-#include <vector>
 #include <cairn/core/error.hpp>
-#include <cairn/core/wide.hpp>
 #include <cairn/plan/block/block_plan.hpp>
 #include <cairn/plan/block/detail/ceil_root.hpp>
 #include <cairn/schedule/detail/blocks.hpp>

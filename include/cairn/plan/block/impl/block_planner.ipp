@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <algorithm>
-#include <cstdint>
 #include <cairn/core/error.hpp>
-#include <cairn/plan/block/block_plan.hpp>
 #include <cairn/plan/block/block_planner.hpp>
 #include <cairn/plan/block/block_replay.hpp>
 #include <cairn/plan/block/detail/block_cuts.hpp>
@@ -11,7 +9,6 @@
 #include <cairn/plan/chain/detail/chain_interpreter.hpp>
 #include <cairn/plan/chain/detail/chain_model.hpp>
 #include <cairn/plan/chain/detail/lower_bounds.hpp>
-#include <cairn/rules/chain.hpp>
 
 namespace cairn {
 namespace detail {

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <vector>
 #include <cairn/core/error.hpp>
-#include <cairn/plan/block/block_plan.hpp>
 #include <cairn/plan/block/block_replay.hpp>
 #include <cairn/plan/chain/detail/chain_model.hpp>
 #include <cairn/plan/chain/detail/segments.hpp>
-#include <cairn/rules/chain.hpp>
 
 namespace cairn {
 namespace detail {

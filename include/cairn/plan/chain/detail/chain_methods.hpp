@@ -76,7 +76,7 @@ class chain_methods {
   /// The same search after a table of slots, which shows what need not be visited.
   [[gnu::cold]] bool try_exact_pruned(double visits) {
     if (best_.budget() < optimum().least_budget()) return true;
-    slot_table const table{model_,          at_least_0(), {}, rounding::down, options_.launch, {.meter = &meter_}};
+    slot_table const table{model_, at_least_0(), {}, rounding::down, {.meter = &meter_}};
     best_.prove_persistent(table.extra_forward());
     optimum().prune_by(&table);
     bool const ended = try_exact(visits);
@@ -87,10 +87,10 @@ class chain_methods {
   [[gnu::cold]] void try_slots(std::int64_t slots, bool with_bound) {
     std::int64_t const budget = best_.budget();
     if (budget < 0) return;
-    slot_table const table{model_, budget, {.slots = slots}, rounding::up, options_.launch, {.meter = &meter_}};
+    slot_table const table{model_, budget, {.slots = slots}, rounding::up, {.meter = &meter_}};
     if (table.feasible()) best_.consider(table.actions(), chain_method::slots);
     if (!with_bound || !best_.exists()) return;
-    slot_table const bound{model_, budget, {.slots = slots}, rounding::down, options_.launch, {.meter = &meter_}};
+    slot_table const bound{model_, budget, {.slots = slots}, rounding::down, {.meter = &meter_}};
     best_.prove_persistent(bound.extra_forward());
   }
   /// \param slots, with_bound  as of `try_slots`

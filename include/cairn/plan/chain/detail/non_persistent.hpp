@@ -2,21 +2,196 @@
 #pragma once
 /// \file non_persistent.hpp  The fastest plan among those that may drop states early, with a budget in slots.
 #include <algorithm>
+#include <array>
 #include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 #include <cairn/core/error.hpp>
+#include <cairn/core/wide.hpp>
 #include <cairn/plan/chain/detail/chain_interpreter.hpp>
 #include <cairn/plan/chain/detail/chain_model.hpp>
+#include <cairn/plan/chain/detail/laid_out.hpp>
 #include <cairn/plan/chain/detail/non_persistent_rules.hpp>
-#include <cairn/plan/chain/detail/segment_filler.hpp>
 #include <cairn/plan/chain/detail/segment_rows.hpp>
 #include <cairn/plan/chain/detail/slot_division.hpp>
+#include <cairn/plan/chain/detail/slot_kernel.hpp>
 #include <cairn/rules/chain.hpp>
+#include <cairn/schedule/detail/value_list.hpp>
 #include <cairn/schedule/work_limit.hpp>
 
 namespace cairn::detail {
+
+/// Fills the rows of a non_persistent_table, shorter segments first.
+class segment_filler {
+ public:
+  /// The largest time; the sum of two of these and of all stages once is below 2^31.
+  static constexpr std::int32_t most_time = std::int32_t{1} << 29;
+
+  /// \param meter  counts the work; null for no limit
+  segment_filler(chain_model const& model, non_persistent_rules const& rules, segment_rows& rows, work_meter* meter)
+      : rules_{rules}, rows_{rows}, meter_{meter} {
+    // While state `from` is kept, at most the tapes before it are held besides the bytes of the segment.
+    std::int64_t before = 0;
+    least_.resize(std::size_t(model.stages) + 1);
+    for (std::size_t i = 0; i < least_.size(); ++i) {
+      least_[i] = std::int32_t(std::max<std::int64_t>(0, rows_.scale().slots() - before));
+      before += rows_.sizes().s[i];
+    }
+  }
+
+  /// \pre `rows.begin` was called   \throws invalid_plan   if the table would exceed its limit   \throws too_much_work
+  void fill() {
+    std::size_t const count = least_.size();
+    // A row that several starts share is made once, for the least slots of all of them, which are those of the last
+    // start.
+    value_list<std::int32_t> least;
+    value_list<char> done;
+    bool const shared = rows_.classes().shared();
+    if (shared) {
+      detail::lay_out(least, rows_.classes().count(), meter_);
+      detail::lay_out(done, rows_.classes().count(), meter_);
+      for (std::size_t from = 0; from < count; ++from) {
+        for (std::size_t to = from; to < count; ++to)
+          least[rows_.place(std::int64_t(from), std::int64_t(to))] = least_[from];
+        count_work(meter_, 4 * wide(count - from));
+      }
+    }
+    rows_.lay_out();
+    for (auto& one : drafts_) one.times.resize(std::size_t(rows_.scale().slots()) + 1);
+    for (std::size_t to = 0; to < count; ++to)
+      for (std::size_t from = to + 1; from-- > 0;) {
+        std::int32_t low = least_[from];
+        if (shared) {
+          std::size_t const number = rows_.place(std::int64_t(from), std::int64_t(to));
+          if (done[number]) continue;
+          done[number] = 1;
+          low = least[number];
+        }
+        sums_ = 256;
+        make_rows(std::int64_t(from), std::int64_t(to), low);
+        count_work(meter_, sums_, [&] { return double(to) / double(count); });
+      }
+  }
+
+ private:
+  /// A row under construction.
+  struct draft {
+    bool open = false;  ///< whether further splits may lower it
+    std::int32_t low = segment_rows::never, top = -1;  ///< times of low..top are known
+    std::int32_t zero = segment_rows::never;           ///< no split is tried from here on
+    std::int64_t base = 0;   ///< bytes that are held during a whole forward run
+    std::int32_t held = 0;   ///< slots of the first state, if the segment owns it
+    std::int32_t need = 0;   ///< slots needed by the run to the current state
+    value_list<std::int32_t> times;
+  };
+
+  void make_rows(std::int64_t from, std::int64_t to, std::int32_t low) {
+    std::int32_t const high = rows_.scale().slots() - std::int32_t(rows_.sizes().x[std::size_t(from)]);
+    if (high < low) return;
+    bool any_open = false;
+    for (int kind = 0; kind < 4; ++kind) {
+      auto& d = drafts_[std::size_t(kind)];
+      d.open = false;
+      segment const of{segment_kind(kind), from, to};
+      if (!rules_.exists(of)) continue;
+      d.held = rows_.held(of);
+      if (from == to) {
+        if (std::int32_t const least = (std::max)(low, rows_.need(rules_.last_need(of), d.held)); least <= high)
+          rows_.store(of, {.first = least, .zero = least}, nullptr, 0);
+        continue;
+      }
+      start(d, of, low, high);
+      any_open = any_open || d.open;
+    }
+    if (from == to) return;
+    if (any_open) split(from, to, low);
+    for (int kind = 0; kind < 4; ++kind)
+      if (segment const of{segment_kind(kind), from, to}; rules_.exists(of)) keep(drafts_[std::size_t(kind)], of, high);
+  }
+  /// Records the first stage if that is possible.
+  void start(draft& d, segment const& of, std::int32_t low, std::int32_t high) {
+    segment_row const& rest = rows_.at(rules_.rest(of));
+    std::int32_t const shift = std::int32_t(rows_.sizes().after_record(of, 0)),
+                       least = (std::max)(low, rows_.need(rules_.record_need(of), d.held));
+    d.zero = (std::max)(least, rest.zero - shift);
+    d.top = (std::min)(high, d.zero - 1);
+    d.low = (std::max)(least, rest.first - shift);
+    d.base = rules_.forward_base(of);
+    d.open = d.top >= low;
+    std::int32_t const known = (std::min)(d.low, d.top + 1);
+    std::fill(d.times.begin() + low, d.times.begin() + (std::max)(low, known), most_time);
+    if (d.low <= d.top)
+      std::copy_n(rest.times + (d.low + shift - rest.first), d.top - d.low + 1, d.times.begin() + d.low);
+  }
+  void split(std::int64_t from, std::int64_t to, std::int32_t low) {
+    std::int64_t run_need = rules_.first_need({segment_kind::pinned, from, to}), last_need = -1;
+    for (std::int64_t k = from + 1; k <= to; ++k) {
+      if (k > from + 1) run_need = rules_.further_need(run_need, k);
+      std::int32_t const time = rows_.run(from, k), size = std::int32_t(rows_.sizes().x[std::size_t(k)]);
+      bool any_open = false;
+      for (int kind = 0; kind < 4; ++kind) {
+        auto& d = drafts_[std::size_t(kind)];
+        if (!d.open) continue;
+        if (run_need != last_need) d.need = (std::max)(low, rows_.need(d.base + run_need, d.held));
+        // Needs and times of runs only grow with k.
+        if (d.need > d.top || (d.low <= d.need && time >= d.times[std::size_t(d.need)])) {
+          d.open = false;
+          continue;
+        }
+        any_open = true;
+        segment const of{segment_kind(kind), from, to};
+        for (auto const does : {segment_choice::what::keep, segment_choice::what::release})
+          if (segment_choice const by{does, k}; rules_.may_split(of, by)) {
+            auto const parts = rules_.parts(of, by);
+            lower(d, rows_.at(parts.second), rows_.at(parts.first), size, time);
+          }
+      }
+      last_need = run_need;
+      if (!any_open) return;
+    }
+  }
+  /// Lowers a row to the cost of one split.
+  void lower(draft& d, segment_row const& left, segment_row const& right, std::int32_t size, std::int32_t time) {
+    std::int32_t const low = (std::max)({d.need, left.first, right.first + size});
+    sums_ += 8;
+    if (low > d.top) return;
+    d.low = (std::min)(d.low, low);
+    // Times never grow with the budget: the least time of the split is at the top, the most of the row at the low end.
+    std::int32_t const most = d.times[std::size_t(low)];
+    if (time + left.best + right.best >= most || time + left.at(d.top) + right.at(d.top - size) >= most) return;
+    sums_ += wide(d.top - low + 1);
+    std::int32_t const left_end = std::clamp(left.zero, low, d.top + 1),
+                       right_end = std::clamp(right.zero + size, low, d.top + 1);
+    std::int32_t const both_end = (std::min)(left_end, right_end);
+    std::int32_t* const out = d.times.data();
+    auto const count = [](std::int32_t begin, std::int32_t end) { return std::size_t(end - begin); };
+    if (low < both_end)
+      kernel_.both(out + low, left.times + (low - left.first), right.times + (low - size - right.first), time,
+                   count(low, both_end));
+    if (both_end < left_end)
+      kernel_.one(out + both_end, left.times + (both_end - left.first), time, count(both_end, left_end));
+    if (both_end < right_end)
+      kernel_.one(out + both_end, right.times + (both_end - size - right.first), time, count(both_end, right_end));
+    for (std::int32_t m = (std::max)(left_end, right_end); m <= d.top && out[m] > time; ++m) out[m] = time;
+  }
+  /// Stores a finished row.
+  void keep(draft const& d, segment const& of, std::int32_t high) {
+    segment_row made{.first = (std::min)(d.low, d.zero), .zero = d.zero};
+    if (made.first > high) made.first = made.zero = segment_rows::never;
+    if (made.first > d.top) return rows_.store(of, made, nullptr, 0);
+    made.best = d.top < high ? 0 : d.times[std::size_t(d.top)];
+    rows_.store(of, made, d.times.data() + made.first, std::size_t(d.top - made.first) + 1);
+  }
+
+  non_persistent_rules const& rules_;
+  segment_rows& rows_;
+  slot_kernel const& kernel_ = usual_kernel();
+  work_meter* meter_;
+  value_list<std::int32_t> least_;  ///< for each start: the fewest free slots that can occur
+  std::array<draft, 4> drafts_;     ///< by kind
+  wide sums_ = 0;                   ///< of the rows made since the last report to the meter
+};
 
 /// Times of all segments of a chain for every budget that can occur, in slots. If sizes are rounded up, the plan keeps
 /// within the budget in bytes; if they are rounded down, its time is a lower bound for every plan of the class. Both

@@ -7,8 +7,6 @@
 #include <cstdint>
 #include <limits>
 #include <numeric>
-#include <utility>
-#include <vector>
 #include <cairn/core/error.hpp>
 #include <cairn/core/wide.hpp>
 #include <cairn/plan/chain/detail/chain_model.hpp>

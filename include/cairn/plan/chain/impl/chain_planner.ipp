@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <optional>
-#include <utility>
-#include <vector>
 #include <cairn/core/detail/powers.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/plan/chain/chain_planner.hpp>

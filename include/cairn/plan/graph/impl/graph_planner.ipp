@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cstddef>
-#include <cstdint>
-#include <vector>
 #include <cairn/plan/graph/detail/graph_search.hpp>
 #include <cairn/plan/graph/graph_planner.hpp>
 

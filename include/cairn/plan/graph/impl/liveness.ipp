@@ -2,15 +2,10 @@
 #pragma once
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
-#include <optional>
-#include <span>
-#include <vector>
 #include <cairn/core/error.hpp>
 #include <cairn/plan/graph/detail/graph_model.hpp>
 #include <cairn/plan/graph/detail/run_order.hpp>
 #include <cairn/plan/graph/liveness.hpp>
-#include <cairn/rules/operation_graph.hpp>
 
 namespace cairn {
 namespace detail {

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <span>
 #include <cairn/plan/graph/detail/graph_interpreter.hpp>
 #include <cairn/plan/graph/detail/graph_model.hpp>
 #include <cairn/plan/graph/replay.hpp>
-#include <cairn/rules/operation_graph.hpp>
 
 namespace cairn {
 

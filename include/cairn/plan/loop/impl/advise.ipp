@@ -2,7 +2,6 @@
 #pragma once
 #include <cstddef>
 #include <utility>
-#include <vector>
 #include <cairn/plan/loop/advise.hpp>
 #include <cairn/plan/loop/detail/plan_search.hpp>
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cstdint>
-#include <optional>
 #include <utility>
 #include <cairn/plan/loop/detail/plan_search.hpp>
 #include <cairn/plan/loop/explain.hpp>

@@ -2,10 +2,8 @@
 #pragma once
 #include <algorithm>
 #include <cmath>
-#include <cstddef>
 #include <cstdint>
 #include <utility>
-#include <vector>
 #include <cairn/core/bytes.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/plan/loop/detail/plan_search.hpp>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <optional>
 #include <utility>
 #include <cairn/plan/loop/detail/plan_search.hpp>
 #include <cairn/plan/loop/why_infeasible.hpp>

@@ -3,9 +3,7 @@
 /// \file read_actions.hpp  What the readers of action files share: they get a plan's numbers and actions as texts and
 /// parse them.
 #include <cstddef>
-#include <cstdint>
 #include <limits>
-#include <optional>
 #include <string_view>
 #include <vector>
 #include <cairn/core/action.hpp>

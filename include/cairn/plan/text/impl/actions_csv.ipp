@@ -2,16 +2,9 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
-#include <string>
-#include <string_view>
-#include <vector>
 #include <cairn/plan/text/actions_csv.hpp>
-#include <cairn/core/action.hpp>
 #include <cairn/core/error.hpp>
-#include <cairn/plan/text/action_words.hpp>
 #include <cairn/plan/text/detail/read_actions.hpp>
-#include <cairn/plan/text/detail/written_actions.hpp>
-#include <cairn/schedule/action_list.hpp>
 
 namespace cairn {
 namespace detail {

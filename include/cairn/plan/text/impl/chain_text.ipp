@@ -2,14 +2,8 @@
 #pragma once
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
-#include <span>
-#include <string>
-#include <string_view>
 #include <vector>
 #include <cairn/plan/text/chain_text.hpp>
-#include <cairn/plan/chain/chain_plan.hpp>
-#include <cairn/plan/chain/chain_planner.hpp>
 #include <cairn/plan/text/detail/quantities.hpp>
 #include <cairn/plan/text/figure_text.hpp>
 

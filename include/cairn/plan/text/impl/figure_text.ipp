@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <charconv>
-#include <cstdint>
-#include <string>
-#include <cairn/core/bytes.hpp>
 #include <cairn/plan/text/detail/quantities.hpp>
 #include <cairn/plan/text/figure_text.hpp>
 

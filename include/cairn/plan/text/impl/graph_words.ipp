@@ -3,14 +3,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <span>
-#include <string>
-#include <string_view>
-#include <vector>
 #include <cairn/core/error.hpp>
 #include <cairn/plan/text/detail/words.hpp>
 #include <cairn/plan/text/graph_words.hpp>
-#include <cairn/rules/operation_graph.hpp>
 
 namespace cairn {
 namespace detail {

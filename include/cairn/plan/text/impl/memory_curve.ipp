@@ -2,8 +2,6 @@
 #pragma once
 #include <cstdint>
 #include <limits>
-#include <vector>
-#include <cairn/core/action.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/plan/text/memory_curve.hpp>
 

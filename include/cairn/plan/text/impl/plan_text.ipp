@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cstddef>
-#include <string>
 #include <cairn/plan/loop/planning_options.hpp>
 #include <cairn/plan/text/detail/quantities.hpp>
 #include <cairn/plan/text/figure_text.hpp>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file call.hpp  The one place from which each function of a stage is called.
-#include <cstddef>
 #include <cstdint>
 #include <type_traits>
 #include <utility>

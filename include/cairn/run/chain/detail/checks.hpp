@@ -4,7 +4,6 @@
 /// one exception.
 #include <concepts>
 #include <cstddef>
-#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <cairn/core/error.hpp>

@@ -2,7 +2,6 @@
 #pragma once
 /// \file sweep.hpp  What a chain supplies to `execute`: a cursor over its plan, its states, and its adjoints.
 #include <cstddef>
-#include <cstdint>
 #include <type_traits>
 #include <utility>
 #include <cairn/core/error.hpp>

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <tuple>
 #include <type_traits>
-#include <utility>
 #include <cairn/core/numbers.hpp>
 #include <cairn/core/state_traits.hpp>
 #include <cairn/run/check/detail/number_counts.hpp>

@@ -3,7 +3,6 @@
 /// \file number_runs.hpp  The floating-point numbers of a value, without the type of the value: what the checks compute
 /// from them is compiled once, not for each state, step and adjoint.
 #include <cstddef>
-#include <cstdint>
 #include <limits>
 #include <type_traits>
 #include <utility>

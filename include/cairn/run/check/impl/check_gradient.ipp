@@ -2,8 +2,6 @@
 #pragma once
 #include <cairn/core/detail/lesser.hpp>
 #include <cairn/run/check/check_gradient.hpp>
-#include <cstdint>
-#include <utility>
 #include <cairn/core/error.hpp>
 #include <cairn/run/check/detail/number_lists.hpp>
 #include <cairn/run/check/detail/taylor_test.hpp>

@@ -2,9 +2,6 @@
 #pragma once
 #include <cairn/run/check/report.hpp>
 #include <cstddef>
-#include <cstdint>
-#include <vector>
-#include <cairn/core/detail/text.hpp>
 #include <cairn/core/wide.hpp>
 
 namespace cairn {

@@ -3,7 +3,6 @@
 /// \file bound_seed.hpp  The seed of a loop or of a chain with its parameters, and the type of its adjoint.
 #include <type_traits>
 #include <utility>
-#include <cairn/core/detail/user_values.hpp>
 #include <cairn/door/detail/checks.hpp>
 #include <cairn/door/detail/lending.hpp>
 #include <cairn/door/detail/refused.hpp>

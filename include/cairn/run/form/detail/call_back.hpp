@@ -2,7 +2,6 @@
 #pragma once
 /// \file call_back.hpp  The one place from which adjoints are called: steps [from, to), whatever the user wrote.
 #include <type_traits>
-#include <utility>
 #include <cairn/door/forms.hpp>
 #include <cairn/door/wrt.hpp>
 

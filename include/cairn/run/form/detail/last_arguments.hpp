@@ -2,7 +2,6 @@
 #pragma once
 /// \file last_arguments.hpp  What follows the fixed arguments of a verb, in any order, each known by its type: a
 /// workspace or a store, an observer, options, parameters, a report.
-#include <concepts>
 #include <cstdint>
 #include <type_traits>
 #include <utility>

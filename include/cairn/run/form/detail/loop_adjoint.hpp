@@ -12,14 +12,11 @@
 #include <cairn/door/forms.hpp>
 #include <cairn/door/wrt.hpp>
 #include <cairn/rules/detail/executor_bytes.hpp>
-#include <cairn/rules/replay_check.hpp>
 #include <cairn/run/form/detail/bound_seed.hpp>
 #include <cairn/run/form/detail/call_back.hpp>
 #include <cairn/run/form/detail/loop_step.hpp>
 #include <cairn/run/form/detail/plans_inside.hpp>
-#include <cairn/run/sweep/detail/call.hpp>
 #include <cairn/run/sweep/detail/end_hash.hpp>
-#include <cairn/run/sweep/detail/kept_snapshot.hpp>
 
 namespace cairn::detail {
 

@@ -5,7 +5,6 @@
 #include <cairn/core/action.hpp>
 #include <cairn/core/bytes_of.hpp>
 #include <cairn/core/detail/lesser.hpp>
-#include <cairn/core/state_traits.hpp>
 #include <cairn/core/wide.hpp>
 
 namespace cairn::detail {

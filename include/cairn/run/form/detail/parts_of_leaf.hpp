@@ -10,7 +10,6 @@
 #include <cairn/run/form/detail/losses.hpp>
 #include <cairn/run/sweep/detail/advanced_copy.hpp>
 #include <cairn/run/sweep/detail/call.hpp>
-#include <cairn/run/sweep/detail/kept_snapshot.hpp>
 
 namespace cairn::detail {
 

@@ -17,7 +17,6 @@
 #include <cairn/door/forms.hpp>
 #include <cairn/rules/detail/executor_bytes.hpp>
 #include <cairn/rules/frames_needed.hpp>
-#include <cairn/rules/replay_check.hpp>
 #include <cairn/run/form/detail/loop_adjoint.hpp>
 #include <cairn/run/sweep/detail/byte_limit.hpp>
 #include <cairn/run/sweep/detail/cached_object.hpp>

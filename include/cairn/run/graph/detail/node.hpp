@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 #include <cairn/core/bytes_of.hpp>
-#include <cairn/core/detail/owned.hpp>
 #include <cairn/door/detail/signature.hpp>
 #include <cairn/door/stage_value.hpp>
 #include <cairn/rules/detail/stage_boxes.hpp>

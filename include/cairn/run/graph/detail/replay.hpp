@@ -2,7 +2,6 @@
 #pragma once
 /// \file replay.hpp  The replay check of graphs: compares values that a plan makes again with their first value.
 #include <cstddef>
-#include <vector>
 #include <cairn/core/action.hpp>
 #include <cairn/core/detail/table.hpp>
 #include <cairn/rules/detail/graph_walk.hpp>

@@ -3,7 +3,6 @@
 /// \file storage.hpp  The places of what a sweep over a graph holds. They may outlive the sweep.
 #include <cstddef>
 #include <cstdint>
-#include <utility>
 #include <vector>
 #include <cairn/door/stage_value.hpp>
 #include <cairn/rules/detail/stage_boxes.hpp>

@@ -2,7 +2,6 @@
 #pragma once
 /// \file sweep.hpp  What a graph supplies to `execute`: its values and its adjoints.
 #include <cstddef>
-#include <cstdint>
 #include <cairn/core/action.hpp>
 #include <cairn/core/event.hpp>
 #include <cairn/rules/operation_graph.hpp>

@@ -2,7 +2,6 @@
 #pragma once
 /// \file loop_probe.hpp  Runs a few real steps of a loop, and weighs and times them.
 #include <concepts>
-#include <cstddef>
 #include <exception>
 #include <optional>
 #include <type_traits>
@@ -11,8 +10,9 @@
 #include <cairn/core/detail/lesser.hpp>
 #include <cairn/door/detail/checks.hpp>
 #include <cairn/door/detail/leaf_bytes.hpp>
-#include <cairn/door/detail/lending.hpp>
 #include <cairn/rules/workload.hpp>
+#include <cairn/run/form/detail/call_back.hpp>
+#include <cairn/run/form/detail/loop_step.hpp>
 #include <cairn/run/gradient.hpp>
 #include <cairn/run/probe/detail/object_probe.hpp>
 #include <cairn/run/probe/detail/short_calls.hpp>
@@ -130,33 +130,27 @@ struct loop_measures {
 template <class State, class Step, class Measures>
 [[nodiscard]] auto timed_step(Step& step, Measures& all) {
   static constexpr auto shape = shape_of_step<Step, State>();
+  [[maybe_unused]] auto const run = [&](step_index const i, auto&... x) {
+    all.timed(all.steps, [&] { call_step<State, shape.indexed>(step, no_parameters, i, x...); });
+  };
   if constexpr (shape.form == step_form::by_value)
-    return by_value([&](State const& x, [[maybe_unused]] step_index i) -> State {
-      State x1 = all.timed(all.steps, [&]() -> State {
-        if constexpr (shape.indexed) return call_lending(step, x, std::as_const(i));
-        else return call_lending(step, x);
-      });
+    return by_value([&](State const& x, step_index i) -> State {
+      State x1 =
+          all.timed(all.steps, [&]() -> State { return call_step<State, shape.indexed>(step, no_parameters, i, x); });
       all.note(all.work.state_bytes, x1);
       return x1;
     });
   else if constexpr (shape.form == step_form::out_of_place)
-    return out_of_place([&](State const& x, State& x1, [[maybe_unused]] step_index i) {
-      all.timed(all.steps, [&] {
-        if constexpr (shape.indexed) call_lending(step, x, x1, std::as_const(i));
-        else call_lending(step, x, x1);
-      });
+    return out_of_place([&all, run](State const& x, State& x1, step_index i) {
+      run(i, x, x1);
       all.note(all.work.state_bytes, x1);
     });
   else
-    return in_place([&](State& x, [[maybe_unused]] step_index i) {
-      all.timed(all.steps, [&] {
-        if constexpr (shape.indexed) step(x, std::as_const(i));
-        else step(x);
-      });
+    return in_place([&all, run](State& x, step_index i) {
+      run(i, x);
       all.note(all.work.state_bytes, x);
     });
 }
-
 /// The given adjoint with a clock around it. Measures adjoints and tapes.
 template <class State, class Bar, class Adjoint, class Measures>
 [[nodiscard]] auto timed_adjoint(Adjoint& adjoint, Measures& all) {
@@ -165,14 +159,16 @@ template <class State, class Bar, class Adjoint, class Measures>
     all.note(all.work.adjoint_bytes, bar);
     all.timed(all.reversals, call);
   };
+  [[maybe_unused]] auto const back = [&adjoint, reverse](auto const& x, State const* x1, Bar& bar, step_index first,
+                                                         step_index last) {
+    reverse(bar, [&] { call_back<State>(adjoint, x, x1, bar, no_parameters, no_gradient, first, last); });
+  };
   if constexpr (shape.form == adjoint_form::leaf)
-    return leaf([&adjoint, reverse](State const& x, Bar& bar, step_index const first, step_index const last) {
-      reverse(bar, [&] { pull_back(adjoint, bar, x, bar, first, last); });
-    });
+    return leaf(
+        [back](State const& x, Bar& bar, step_index first, step_index last) { back(x, nullptr, bar, first, last); });
   else if constexpr (shape.form == adjoint_form::with_next)
-    return with_next([&adjoint, reverse](State const& x, State const& x1, Bar& bar, step_index const i) {
-      reverse(bar, [&] { reverse_step(adjoint, bar, x, x1, i); });
-    });
+    return with_next(
+        [back](State const& x, State const& x1, Bar& bar, step_index i) { back(x, address_of(x1), bar, i, i + 1); });
   else if constexpr (shape.form == adjoint_form::recorded) {
     using tape = typename tape_of<Adjoint, State, true>::type;
     return recorded{[&adjoint, &all](State& x, step_index const i) -> tape {
@@ -197,12 +193,9 @@ template <class State, class Bar, class Adjoint, class Measures>
                     },
                     [&adjoint, &all, reverse](tape& kept, Bar& bar, [[maybe_unused]] step_index const i) {
                       all.note_told(all.work.tape_bytes, kept);
-                      reverse(bar, [&] { reverse_tape(adjoint, bar, kept, i); });
+                      reverse(bar, [&] { pull_back_step<shape.reverse_indexed>(adjoint.reverse, bar, kept, i); });
                     }};
-  } else
-    return [&adjoint, reverse](State const& x, Bar& bar, step_index const i) {
-      reverse(bar, [&] { reverse_step(adjoint, bar, x, x, i); });
-    };
+  } else return [back](State const& x, Bar& bar, step_index i) { back(x, nullptr, bar, i, i + 1); };
 }
 
 /// Times of single calls if they are long enough for the clock, otherwise of many in a row.

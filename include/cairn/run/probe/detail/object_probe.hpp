@@ -10,7 +10,7 @@
 #include <cairn/core/detail/user_values.hpp>
 #include <cairn/core/state_traits.hpp>
 #include <cairn/door/forms.hpp>
-#include <cairn/rules/workload.hpp>
+#include <cairn/run/form/detail/call_back.hpp>
 #include <cairn/run/form/detail/reversal.hpp>
 #include <cairn/run/gradient.hpp>
 #include <cairn/run/probe/detail/short_calls.hpp>
@@ -85,9 +85,12 @@ class object_probe {
           made.reset();
           record(made, i);
         };
-        reversals.add(seconds_of(begin_reverse, [&] { reverse_tape(adjoint_, *bar, *made, i); }));
+        reversals.add(seconds_of(begin_reverse,
+                                 [&] { pull_back_step<shape.reverse_indexed>(adjoint_.reverse, *bar, *made, i); }));
       } else {
-        reversals.add(seconds_of(begin_adjoint, [&] { reverse_step(adjoint_, *bar, x_, x_, i); }));
+        reversals.add(seconds_of(begin_adjoint, [&] {
+          call_back<State>(adjoint_, x_, nullptr, *bar, no_parameters, no_gradient, i, i + 1);
+        }));
       }
       restores.add(seconds_of([] {}, put_back));
       saves.add(seconds_of([] {}, [&] { save_again(path.back()); }));

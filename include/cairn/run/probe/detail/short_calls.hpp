@@ -3,38 +3,18 @@
 /// \file short_calls.hpp  Times calls that are too short for the clock: many in a row, each on its own copy.
 #include <cstddef>
 #include <optional>
-#include <type_traits>
 #include <utility>
 #include <cairn/core/detail/user_values.hpp>
 #include <cairn/core/state_traits.hpp>
 #include <cairn/door/forms.hpp>
+#include <cairn/run/form/detail/call_back.hpp>
+#include <cairn/run/form/detail/loop_step.hpp>
 #include <cairn/run/gradient.hpp>
 #include <cairn/run/probe/detail/timings.hpp>
 #include <cairn/run/sweep/detail/frames.hpp>
 #include <cairn/run/sweep/detail/maybe.hpp>
 
 namespace cairn::detail {
-
-/// One step's adjoint alone. x1 is used only by the form that takes it.
-template <class Input, class Bar, class Adjoint>
-void reverse_step(Adjoint& adjoint, Bar& bar, Input& x, [[maybe_unused]] Input& x1,
-                  [[maybe_unused]] step_index const i) {
-  using State = std::remove_const_t<Input>;
-  static constexpr auto shape = shape_of_adjoint<Adjoint, State, Bar>();
-  if constexpr (shape.form == adjoint_form::leaf) {
-    step_index const last = i + 1;
-    pull_back(adjoint, bar, x, bar, i, last);
-  } else if constexpr (shape.form == adjoint_form::with_next) pull_back(adjoint, bar, x, x1, bar, i);
-  else pull_back_step<shape.indexed>(adjoint, bar, x, i);
-}
-template <class Bar, class Adjoint, class Tape>
-void reverse_tape(Adjoint& adjoint, Bar& bar, Tape& kept, step_index const i) {
-  using reverse_type = std::remove_reference_t<decltype((adjoint.reverse))>;
-  constexpr bool without = std::is_same_v<Bar, library_bar>;
-  constexpr bool indexed =
-      without ? calls<reverse_type, Tape&, step_index> : calls<reverse_type, Tape&, Bar&, step_index>;
-  pull_back_step<indexed>(adjoint.reverse, bar, kept, i);
-}
 
 /// How many copies of `bytes` bytes fit into a few MiB; at least one.
 [[nodiscard]] constexpr std::size_t copies_in_reach(wide bytes) noexcept {
@@ -99,8 +79,9 @@ class short_calls {
     };
     return seconds_of_one(prepare, [this](std::size_t count) {
       for (std::size_t k = 0; k < count; ++k)
-        if constexpr (records) reverse_tape(adjoint_, *bars_[slot_index(k)], *tapes_[slot_index(k)], i_);
-        else reverse_step(adjoint_, *bars_[slot_index(k)], *x_, *x1_, i_);
+        if constexpr (records)
+          pull_back_step<shape.reverse_indexed>(adjoint_.reverse, *bars_[slot_index(k)], *tapes_[slot_index(k)], i_);
+        else call_back<State>(adjoint_, *x_, x1_, *bars_[slot_index(k)], no_parameters, no_gradient, i_, i_ + 1);
     });
   }
 
@@ -126,17 +107,12 @@ class short_calls {
     for (std::size_t k = 0; k < count; ++k) copies_.copy_in(*x_, frame_id(k));
   }
   void run_step(frame_id k) {
-    step_index const i = i_;
-    if constexpr (step_shape.form == step_form::by_value)
-      copies_.emplace_made(k, [&]() -> State {
-        if constexpr (step_shape.indexed) return step_(*x_, i);
-        else return step_(*x_);
-      });
-    else if constexpr (step_shape.form == step_form::out_of_place) {
-      if constexpr (step_shape.indexed) step_(*x_, copies_.state(k), i);
-      else step_(*x_, copies_.state(k));
-    } else if constexpr (step_shape.indexed) step_(copies_.state(k), i);
-    else step_(copies_.state(k));
+    [[maybe_unused]] auto const run = [this](auto&... x) -> decltype(auto) {
+      return call_step<State, step_shape.indexed>(step_, no_parameters, i_, *x_, x...);
+    };
+    if constexpr (step_shape.form == step_form::by_value) copies_.emplace_made(k, [&]() -> State { return run(); });
+    else if constexpr (step_shape.form == step_form::out_of_place) run(copies_.state(k));
+    else call_step<State, step_shape.indexed>(step_, no_parameters, i_, copies_.state(k));
   }
   void clear_tapes(std::size_t count) {
     if constexpr (records) tapes_.begin(count);

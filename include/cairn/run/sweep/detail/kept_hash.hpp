@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file kept_hash.hpp  The hash by which the replay checks of chains and graphs compare what is made again.
-#include <cstddef>
 #include <cstdint>
 #include <cairn/core/action.hpp>
 #include <cairn/core/error.hpp>

@@ -2,7 +2,6 @@
 #pragma once
 /// \file lost_states.hpp  What a sweep does about states that its store does not have any more: it makes them again, and
 /// goes on with its plan.
-#include <cstddef>
 #include <cstdint>
 #include <cairn/core/action.hpp>
 #include <cairn/core/detail/table.hpp>

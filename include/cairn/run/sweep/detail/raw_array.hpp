@@ -2,7 +2,6 @@
 #pragma once
 /// \file raw_array.hpp  Memory for objects that are constructed and destroyed one by one.
 #include <cstddef>
-#include <cstdint>
 #include <new>
 #include <cairn/core/detail/large_allocation.hpp>
 

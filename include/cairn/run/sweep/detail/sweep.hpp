@@ -5,7 +5,6 @@
 #include <type_traits>
 #include <utility>
 #include <cairn/core/detail/in_use.hpp>
-#include <cairn/core/detail/lesser.hpp>
 #include <cairn/core/detail/state_hash.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/core/state_traits.hpp>

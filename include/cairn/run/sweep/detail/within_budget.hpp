@@ -6,7 +6,6 @@
 #include <cairn/core/bytes_of.hpp>
 #include <cairn/core/state_traits.hpp>
 #include <cairn/run/sweep/detail/byte_limit.hpp>
-#include <cairn/run/sweep/detail/maybe.hpp>
 #include <cairn/store/memory.hpp>
 #include <cairn/store/store.hpp>
 

@@ -4,14 +4,12 @@
 #include <cstddef>
 #include <optional>
 #include <type_traits>
-#include <utility>
 #include <vector>
 #include <cairn/core/action.hpp>
 #include <cairn/core/bytes_of.hpp>
 #include <cairn/core/detail/user_values.hpp>
-#include <cairn/core/state_traits.hpp>
 #include <cairn/core/sweep_bytes.hpp>
-#include <cairn/door/forms.hpp>
+#include <cairn/run/sweep/detail/kept_snapshot.hpp>
 
 namespace cairn::detail {
 
@@ -61,7 +59,7 @@ class kept_parts {
 
   /// Notes state i, from which a segment may begin to go backwards.
   void end_is(State const& x, step_index i) {
-    put(end_, x);
+    keep_in(end_, x);
     end_at_ = i;
   }
   [[nodiscard]] bool ends_at(step_index i) const noexcept { return end_at_ == i; }
@@ -70,18 +68,6 @@ class kept_parts {
   [[nodiscard]] std::optional<stored_as<State>>& end() noexcept { return end_; }
   /// Another one: of state i + 1, for a step or an adjoint that takes two.
   [[nodiscard]] std::optional<stored_as<State>>& next() noexcept { return after_; }
-
-  /// Makes `into` what is kept of x, in its memory if it holds something.
-  static void put(std::optional<stored_as<State>>& into, State const& x) {
-    if constexpr (copied_state<State>) {
-      if (into) copy_state(x, *into);
-      else emplace_by(into, [&] { return copy_of(x); });
-    } else {
-      if constexpr (saves_into<State>)
-        if (into) return save_state(x, *into);
-      emplace_by(into, [&] { return taken_snapshot(x); });
-    }
-  }
 
  private:
   static constexpr std::conditional_t<keeps, int, no_kept_part> nothing{};

@@ -6,21 +6,101 @@
 #include <tuple>
 #include <type_traits>
 #include <utility>
+#include <vector>
 #include <cairn/core/detail/compiler.hpp>
 #include <cairn/core/detail/kept_as.hpp>
 #include <cairn/core/detail/lesser.hpp>
-#include <cairn/core/detail/user_values.hpp>
 #include <cairn/core/state_traits.hpp>
 #include <cairn/door/forms.hpp>
 #include <cairn/run/form/detail/loop_adjoint.hpp>
 #include <cairn/run/form/detail/plans_inside.hpp>
 #include <cairn/run/form/detail/reversal.hpp>
 #include <cairn/run/sweep/detail/cached_object.hpp>
+#include <cairn/run/sweep/detail/kept_snapshot.hpp>
 #include <cairn/run/with/detail/adjoint_over.hpp>
 #include <cairn/run/with/detail/jump_kinds.hpp>
-#include <cairn/run/with/detail/jump_trail.hpp>
 
 namespace cairn::detail {
+
+/// The jumps and runs of steps of one pass over some steps, in order, with the state before each. They run on a copy of
+/// the first state; an object runs itself, and is restored to the start of each part. Memory is kept from call to call.
+template <class State>
+class jump_trail {
+  static constexpr bool copies = copied_state<State>;
+  using input = std::conditional_t<copies, State const, State>;
+  struct none {};
+  using own_state = std::conditional_t<copies, std::optional<State>, none>;
+
+ public:
+  static constexpr std::size_t of_steps = std::size_t(-1);
+  struct mark {
+    std::optional<stored_as<State>> stored;  // may be left from an earlier call
+    input* x = nullptr;                      // null: in `stored`
+    std::size_t jump = of_steps;
+    step_index from = 0, to = 0;
+  };
+  /// \param x  the first state; must outlive the walk
+  void begin(input& x) noexcept {
+    used_ = 0;
+    start_ = &x;
+    moved_ = false;
+  }
+  /// The present state of the walk.
+  [[nodiscard]] State const& here() const noexcept {
+    if constexpr (copies)
+      if (moved_) return *live_;
+    return *start_;
+  }
+  /// The same, for a step or jump that changes it.
+  [[nodiscard]] State& live() {
+    if constexpr (!copies) return *start_;
+    else {
+      if (!std::exchange(moved_, true)) keep_in(live_, *start_);
+      return *live_;
+    }
+  }
+  /// Notes that a jump, or a run of steps, begins here.
+  /// \param ends  the walk ends here, so that the state is not kept
+  void note(std::size_t jump, step_index from, bool ends = false) {
+    if (used_ == marks_.size()) marks_.emplace_back();
+    mark& made = marks_[used_++];
+    made.jump = jump;
+    made.from = made.to = from;
+    made.x = nullptr;
+    if constexpr (copies) {
+      if (ends || !moved_) made.x = address_of(here());
+    } else if (ends) made.x = start_;
+    if (made.x == nullptr) keep_in(made.stored, here());
+  }
+  /// Runs step i on the present state.
+  template <class Step, class Params>
+  void run(Step& step, Params const& p, step_index i) {
+    if constexpr (step_in_loop<Step, State, Params>().form == step_form::out_of_place) {
+      keep_in(next_, here());  // a state of the same shape; what it holds is not read
+      move_to(step, here(), *next_, p, i);
+      moved_ = true;
+      using std::swap;
+      swap(live_, next_);
+    } else move_on(step, live(), p, i);
+  }
+  [[nodiscard]] std::size_t size() const noexcept { return used_; }
+  [[nodiscard]] mark& operator[](std::size_t k) noexcept { return marks_[k]; }
+  /// The state at a mark, for the reverse pass.
+  [[nodiscard]] input& back_at(mark const& m) const {
+    if constexpr (copies) return m.x != nullptr ? *m.x : *m.stored;
+    else {
+      if (m.x == nullptr) restore_state(*start_, *m.stored);
+      return *start_;
+    }
+  }
+
+ private:
+  std::vector<mark> marks_;
+  std::size_t used_ = 0;
+  input* start_ = nullptr;
+  own_state live_, next_;
+  bool moved_ = false;
+};
 
 /// The step of a loop with jumps.
 template <class Step, class... Jump>
@@ -62,7 +142,7 @@ struct jumps_step {
     if (!due) move_to(*inner, x, x1, p, i);
     else {
       auto& jumped = memory.object().get<std::optional<State>>();
-      put_copy(jumped, x);
+      keep_in(jumped, x);
       before(*jumped, p, i);
       move_to(*inner, std::as_const(*jumped), x1, p, i);
     }

@@ -3,7 +3,6 @@
 /// \file reversible_parts.hpp  The step of a loop that can run backwards, what it keeps, and its adjoint, which takes a
 /// whole segment.
 #include <limits>
-#include <optional>
 #include <type_traits>
 #include <utility>
 #include <cairn/core/bytes_of.hpp>
@@ -283,8 +282,7 @@ struct reversible_adjoint : adjoint_over<reversible_adjoint<Step, Keep, Back, Ad
             Terms* terms = nullptr) const {
     if constexpr (functions::template check<State, Params>()) {
       if (to - from == 1 && !with_next<State, Bar, Params, DP>) pull(x, nullptr, bar, p, dp, from, terms);
-      else if constexpr (copied_state<State>) back_over_copies(x, bar, p, dp, from, to, terms);
-      else back_over_object(x, bar, p, dp, from, to, terms);
+      else back_over(x, bar, p, dp, from, to, terms);
     }
   }
   /// What a segment holds, where its step is not asked for parameters: kept parts, and states.
@@ -334,92 +332,85 @@ struct reversible_adjoint : adjoint_over<reversible_adjoint<Step, Keep, Back, Ad
   void pull(State& x, std::remove_const_t<State> const* x1, Bar& bar, Params const& p, DP& dp, step_index const i,
             [[maybe_unused]] Terms* terms) const {
     call_back<std::remove_const_t<State>>(*adjoint, x, x1, bar, p, dp, i, i + 1);
-    if constexpr (!std::is_same_v<Terms, no_losses>)
-      if (terms != nullptr) terms->pull(std::as_const(x), bar, i);
+    pull_terms(x, bar, i, terms);
   }
-  template <class State, class Bar, class Params, class DP, class Terms>
-  void back_over_copies(State const& x, Bar& bar, Params const& p, DP& dp, step_index const from, step_index const to,
-                        Terms* terms) const {
-    constexpr bool two = with_next<State, Bar, Params, DP>;
+  template <class State, class Bar, class Terms>
+  static void pull_terms(State const& x, Bar& bar, step_index const i, Terms* terms) {
+    if constexpr (!std::is_same_v<Terms, no_losses>)
+      if (terms != nullptr) terms->pull(x, bar, i);
+  }
+  /// A copy of the state goes to the end of the segment and back; an object goes itself, and is then put where it was.
+  template <class Input, class Bar, class Params, class DP, class Terms>
+  void back_over(Input& x, Bar& bar, Params const& p, DP& dp, step_index const from, step_index const to,
+                 Terms* terms) const {
+    using State = std::remove_const_t<Input>;
+    constexpr bool copies = copied_state<State>, two = copies && with_next<State, Bar, Params, DP>;
     auto& held = held_in<State, Params>();
+    [[maybe_unused]] auto const first = first_of(x);
+    auto const live = [&]() -> State& {
+      if constexpr (copies) return *held.end();
+      else return x;
+    };
     bool const again = !held.has(from, to) || !held.ends_at(to);
     if (again) {
       if (!held.has(from, to)) {
         held.begin(from);
         held.reserve(to - from);
       }
-      held.end_is(x, from);
+      if constexpr (copies) held.end_is(x, from);
       for (step_index i = from; i < to; ++i) {
-        of.template keep_part<State>(held, std::as_const(*held.end()), p, i);
-        advance(held, p, i);
+        of.template keep_part<State>(held, std::as_const(live()), p, i);
+        advance(held, live(), p, i);
       }
-    }
+    } else if constexpr (!copies) restore_state(x, *held.end());
     held.end_is_gone();
     number_size largest;
-    note_size(largest, *held.end());
+    auto const note = [&] {
+      if constexpr (copies) note_size(largest, live());
+      else note_size(largest, save_state(std::as_const(x)));
+    };
+    note();
     for (step_index i = to; i-- > from;) {
-      if constexpr (two) held.put(held.next(), std::as_const(*held.end()));
-      State const* const x1 = two ? address_of(*held.next()) : nullptr;
-      of.template go_back<State>(held, *held.end(), p, i);
-      if (is_sample(i, from, to)) note_size(largest, *held.end());
-      if (i > from) pull(std::as_const(*held.end()), x1, bar, p, dp, i, terms);
-      else {
-        compare(*held.end(), x, largest, held, from, to, again);
-        pull(x, x1, bar, p, dp, i, terms);
+      State const* x1 = nullptr;
+      if constexpr (two) {
+        keep_in(held.next(), std::as_const(live()));
+        x1 = address_of(*held.next());
       }
-    }
-    if (held.has(from - 1, from)) held.end_is(x, from);  // the end of the segment before, whose parts are held
-  }
-  /// The object itself goes to the end of the segment and back, and is then put where it was.
-  template <class State, class Bar, class Params, class DP, class Terms>
-  void back_over_object(State& x, Bar& bar, Params const& p, DP& dp, step_index const from, step_index const to,
-                        Terms* terms) const {
-    auto& held = held_in<State, Params>();
-    auto const first = taken_snapshot(std::as_const(x));
-    bool const again = !held.has(from, to) || !held.ends_at(to);
-    if (!again) restore_state(x, *held.end());
-    else {
-      if (!held.has(from, to)) {
-        held.begin(from);
-        held.reserve(to - from);
-      }
-      for (step_index i = from; i < to; ++i) {
-        of.template keep_part<State>(held, std::as_const(x), p, i);
-        move_on(*of.step, x, p, i);
-      }
-    }
-    held.end_is_gone();
-    number_size largest;
-    note_size(largest, save_state(std::as_const(x)));
-    for (step_index i = to; i-- > from;) {
-      of.template go_back<State>(held, x, p, i);
-      if (is_sample(i, from, to)) note_size(largest, save_state(std::as_const(x)));
-      if (i == from) {
-        auto made = taken_snapshot(std::as_const(x));
-        compare(made, first, largest, held, from, to, again);
-        restore_state(x, first);
-      }
-      if constexpr (!moves_in_loop<inner_back, State, Bar, Params, DP>()) pull(x, nullptr, bar, p, dp, i, terms);
-      else {
-        held.put(held.next(), std::as_const(x));
+      of.template go_back<State>(held, live(), p, i);
+      if (is_sample(i, from, to)) note();
+      if constexpr (copies) {
+        if (i == from) compare(live(), x, largest, held, from, to, again);
+        pull(i > from ? std::as_const(live()) : x, x1, bar, p, dp, i, terms);
+      } else {
+        if (i == from) {
+          auto made = taken_snapshot(std::as_const(x));
+          compare(made, first, largest, held, from, to, again);
+          restore_state(x, first);
+        }
+        constexpr bool moves = moves_in_loop<inner_back, State, Bar, Params, DP>();
+        if constexpr (moves) keep_in(held.next(), std::as_const(x));
         call_back<State>(*adjoint, x, nullptr, bar, p, dp, i, i + 1);
-        restore_state(x, *held.next());
-        if constexpr (!std::is_same_v<Terms, no_losses>)
-          if (terms != nullptr) terms->pull(std::as_const(x), bar, i);
+        if constexpr (moves) restore_state(x, *held.next());
+        pull_terms(std::as_const(x), bar, i, terms);
       }
     }
-    if (held.has(from - 1, from)) held.end_is(std::as_const(x), from);
+    if (held.has(from - 1, from)) held.end_is(std::as_const(x), from);  // of the segment before, whose parts are held
+  }
+  /// A snapshot of an object; nothing of a state that stays where it is.
+  template <class State>
+  [[nodiscard]] static auto first_of([[maybe_unused]] State const& x) {
+    if constexpr (copied_state<State>) return no_kept_part{};
+    else return taken_snapshot(x);
   }
   /// Runs step i on the state at the end.
-  template <class Held, class Params>
-  void advance(Held& held, Params const& p, step_index const i) const {
-    using State = std::remove_cvref_t<decltype(*held.end())>;
+  template <class Held, class State, class Params>
+  void advance([[maybe_unused]] Held& held, State& now, Params const& p, step_index const i) const {
     if constexpr (step_in_loop<inner_step, State, Params>().form == step_form::out_of_place) {
-      held.put(held.next(), std::as_const(*held.end()));  // a state of the same shape; what it holds is not read
-      move_to(*of.step, std::as_const(*held.end()), *held.next(), p, i);
+      keep_in(held.next(), std::as_const(now));  // a state of the same shape; what it holds is not read
+      move_to(*of.step, std::as_const(now), *held.next(), p, i);
       using std::swap;
       swap(held.end(), held.next());
-    } else move_on(*of.step, *held.end(), p, i);
+    } else move_on(*of.step, now, p, i);
   }
   /// A state of a segment by whose numbers its drift is measured: some eight of them, as a pass over a state takes time.
   [[nodiscard]] static constexpr bool is_sample(step_index i, step_index from, step_index to) noexcept {

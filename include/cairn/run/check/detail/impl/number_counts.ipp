@@ -2,8 +2,6 @@
 #pragma once
 #include <cairn/core/detail/lesser.hpp>
 #include <cairn/run/check/detail/number_counts.hpp>
-#include <cstddef>
-#include <cstdint>
 #include <cstring>
 #include <cairn/run/check/detail/number_lists.hpp>
 
