@@ -66,13 +66,14 @@ void describe(options const& chosen, streams const& text, loop_shape const& loop
 
 /// \param on_disk  whether half of the states were
 [[nodiscard]] checks check_all(chosen_plan const& plan, cairn::wide budget, training const& seen,
-                               comparison const& against, replayed const& again, bool on_disk) {
+                               comparison const& against, replayed const& again, threaded const& beside, bool on_disk) {
   checks list;
   list.add("gradient", against.same_bits, "of pass 1, bit for bit that of store-all, which ran in a child process");
   list.add("replay", again.same_bits && (again.compared > 0 || plan.schedule.steps() < 2),
            again.difference.empty() ? "in pass 1 once more, " + exact(again.compared) +
                                           " states run again or brought back are those of the first run"
                                     : again.difference);
+  list.add("threads", beside.same_bits, "of passes on two threads, bit for bit the gradient of pass 1");
   auto most = plan.cost.peak_bytes;
 #ifdef CAIRN_EXAMPLE_DISK
   if (on_disk) most += cairn::disk::keeps_runs::memory_bytes(cairn::disk{""}, plan.schedule.slots());
@@ -122,13 +123,16 @@ bool run(options const& chosen) {
   auto const seen = train(weights, text, plan, chosen.passes, std::move(asked), chosen.disk);
   auto const against = compare(weights, text, seen);
   auto const again = replay(weights, text, in_memory, seen, chosen.trace);
+  auto const beside = on_two_threads(weights, text, in_memory, seen);
   auto const& all = against.all;
   auto const seconds = std::accumulate(seen.seconds.begin(), seen.seconds.end(), 0.0) / chosen.passes;
   std::printf(
       "store-all %s, %.2f s a pass with its memory ready (%.2f s the first); this plan %.2f s, %.2f times that\n",
       size(all.peak_bytes).c_str(), all.warm_seconds, all.first_seconds, seconds, seconds / all.warm_seconds);
+  std::printf("threads   with a second core %.2f s a pass by the clock, %.2f times one thread%s%s\n", beside.seconds,
+              beside.ratio, beside.serial.empty() ? "" : "; ", beside.serial.c_str());
   std::printf("checks\n");
-  auto const list = check_all(plan, budget, seen, against, again, !chosen.disk.empty());
+  auto const list = check_all(plan, budget, seen, against, again, beside, !chosen.disk.empty());
   if (!chosen.disk.empty()) std::printf("disk      the bits of the weights are %s\n", seen.bits.c_str());
 
   json_object report;
@@ -153,6 +157,7 @@ bool run(options const& chosen) {
       .add("seconds", seen.seconds)
       .add("store_all_seconds", all.warm_seconds)
       .add("time_ratio", seconds / all.warm_seconds)
+      .add("two_threads_ratio", beside.ratio)
       .add("checks", list.report());
   if (!(file << report.text() << '\n' << std::flush))
     throw std::runtime_error{"the report could not be written to " + chosen.report};

@@ -3,6 +3,8 @@
 /// \file training.hpp  Passes over the text by one plan, watched; and the same gradient with every state kept.
 
 #include <algorithm>
+#include <array>
+#include <chrono>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -17,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include <cairn/adapt/threads.hpp>
 #include <cairn/cairn.hpp>
 #ifdef CAIRN_DEMO_ZLIB
 #include <cairn/adapt/zlib.hpp>
@@ -179,6 +182,41 @@ struct training {
   seen.resident_rise = resident().peak - resident_before;
   seen.bits = bits_of(weights.all());
   return seen;
+}
+
+/// Passes like the first on one thread and on two.
+struct threaded {
+  double seconds = 0, ratio = 0;  ///< by the clock: a pass on two threads, and that over one on one thread
+  bool same_bits = false;         ///< as pass 1
+  std::string serial;             ///< why the last pass went on alone, if it did
+};
+
+/// Medians of three of each, in turns, after one of each whose memory is new.
+[[nodiscard]] inline threaded on_two_threads(parameters<float> const& weights, streams const& text,
+                                             chosen_plan const& plan, training const& seen) {
+  objective<float> total{{weights.hidden(), weights.symbols()}};
+  lstm_step<float> step{weights, text};
+  lstm_adjoint<float> adjoint{weights, text, total, plan.schedule.leaf()};
+  std::array<cairn::workspace<state, cairn::any_schedule>, 2> work;
+  cairn::sweep_report report;
+  threaded found{.same_bits = true};
+  std::array<std::array<double, 3>, 2> seconds{};
+  for (int round = -1; round < 3; ++round)
+    for (int const threads : {1, 2}) {
+      total.clear();
+      auto const start = std::chrono::steady_clock::now();
+      (void)cairn::gradient(cairn::concurrent(step), zero_state(), plan.schedule, zero_state(),
+                            cairn::concurrent(adjoint), work[std::size_t(threads - 1)],
+                            cairn::parallel{.threads = threads}, report);
+      std::chrono::duration<double> const took = std::chrono::steady_clock::now() - start;
+      if (round >= 0) seconds[std::size_t(threads - 1)][std::size_t(round)] = took.count();
+      found.same_bits = found.same_bits && total.gradient.all() == seen.first_gradient;
+    }
+  for (auto& three : seconds) std::sort(three.begin(), three.end());
+  found.seconds = seconds[1][1];
+  found.ratio = seconds[1][1] / seconds[0][1];
+  if (report.serial != nullptr) found.serial = report.serial;
+  return found;
 }
 
 /// What a sweep with every state kept takes and gives.
