@@ -30,18 +30,12 @@ template <class Model, class X0, class Params, class Place, class Objective>
   if constexpr (is_run_while<Place>) step.begin({});
   else step.begin({n = steps_of(place), 1});
   [[maybe_unused]] bool more = true;
-  auto const goes_on = [&](State const& x, step_index i) -> bool {
+  auto const goes_on = [&](State const& x, step_index i) {
     if constexpr (!is_run_while<Place>) return i < n;
+    else if constexpr (no_p<Params>) return ask(place.keep_going, x, i) && more;
     else {
-      using question = asked_by<std::remove_const_t<decltype(place.keep_going)> const, State, Params>;
-      auto const asked = [&]() -> bool {
-        if constexpr (no_p<Params>) return ask(place.keep_going, x, i);
-        else {
-          question with_p{place.keep_going, p};
-          return ask(with_p, x, i);
-        }
-      }();
-      return asked && more;
+      asked_by<std::remove_const_t<decltype(place.keep_going)> const, State, Params> asked{place.keep_going, p};
+      return ask(asked, x, i) && more;
     }
   };
   auto const run = [&](State& x) {
