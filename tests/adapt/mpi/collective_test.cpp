@@ -7,6 +7,8 @@
 #include <memory>
 #include <stdexcept>
 #include <cairn/adapt/cuda/sweep.hpp>
+#include <cairn/run/with/reversible.hpp>
+#include <cairn/schedule/segments.hpp>
 #include "adapt/mpi/ranks.hpp"
 #include "support/sim_states.hpp"
 
@@ -95,6 +97,21 @@ void an_objective_is_differentiated_together() {
   auto const right = cairn::differentiate(model, h.x0, cairn::store_all(steps), objective);
   auto const found = cairn::differentiate(model, h.x0, plan, objective, with.every(2));
   claim(found.value == right.value && found.state == right.state && found.value > 0);
+}
+
+void steps_run_backwards_together() {
+  heat const h;
+  collective const with{MPI_COMM_WORLD};
+  auto const all = h.expected();
+  auto const keep = [](state const& x) { return x; };
+  auto const back = [](state& x, state const& kept) { x = kept; };
+  for (step_index const length : {3, 7, 20}) {
+    cairn::reversal_report report;
+    cairn::model const model{cairn::reversible{h.forward(), keep, back, {.exact = true, .report = &report}}, h.backward()};
+    cairn::segments const plan{steps, {.length = length, .slots = 2}};
+    claim(cairn::gradient(model.step, h.x0, plan, h.seed, model.adjoint, with.every(1)) == all);
+    claim(report.steps_back > 0 && report.drift == 0);
+  }
 }
 
 void a_device_sweeps_together() {
@@ -483,8 +500,8 @@ void the_users_communicator_is_left_alone() {
 
 int main(int argc, char** argv) {
   return ranks::run(argc, argv, a_collective_changes_no_bit, parameters_are_arguments,
-                    an_objective_is_differentiated_together, a_device_sweeps_together, runs_are_reversed_together,
-                    one_rank_decides_how_long_a_loop_is, any_rank_chooses,
+                    an_objective_is_differentiated_together, steps_run_backwards_together, a_device_sweeps_together,
+                    runs_are_reversed_together, one_rank_decides_how_long_a_loop_is, any_rank_chooses,
                     another_plan_is_refused_before_the_first_step, an_exception_anywhere_is_the_same_error_on_all,
                     ranks_that_meet_between_actions_stop_early, a_stop_request_ends_communicating_steps_at_one_action,
                     any_other_verb_can_run_as_a_sweep, the_users_communicator_is_left_alone);
