@@ -44,7 +44,7 @@ struct reversible_costs {
   std::optional<double> back_seconds = {};  ///< one call of `back`, >= 0; `step_seconds` if not given
   /// Most steps of a segment, as `reversible_check::longest_segment` finds them for a drift; 0 for any number.
   step_index longest = 0;
-  bool keep_all = false;  ///< as in `reversible_options`: kept parts of all steps are held, and no step runs again
+  bool keep_all = false;  ///< as in `reversible_options`
 };
 
 /// One loop on one machine. Sizes are of whole values, heap included. If a size changes during the loop, give that of
@@ -79,8 +79,7 @@ struct workload {
   tier_costs tiers = {};                   ///< cost of states on each tier
   /// As in `sweep_options`: the bytes of the check are counted, its time is not.
   replay_check verify = replay_check::off;
-  /// The step can run backwards: in plans with leaves, such as `segments`, states are made by `back`. Plans without
-  /// leaves run as they are.
+  /// Of a step that runs backwards: plans with leaves, such as `segments`, make states by `back`.
   std::optional<reversible_costs> reversible = {};
 };
 

@@ -33,8 +33,8 @@ struct cost {
   wide forward_steps = 0;                   ///< advances + the recorded run of each step
   wide saves = 0;  ///< states saved
   wide loads = 0;  ///< states loaded
-  wide steps_again = 0;  ///< of a loop that runs backwards: steps that run again inside segments; not in `step_calls`
-  wide steps_back = 0;   ///< of a loop that runs backwards: calls of `back`
+  wide steps_again = 0;  ///< of a `reversible` step: those that run again inside segments; not in `step_calls`
+  wide steps_back = 0;   ///< of a `reversible` step: calls of `back`
   slot_index peak_slots = 0;                ///< most checkpoints at once
   slot_index peak_states = 0;               ///< most states at once, including those being worked on
   bool peak_is_exact = false;  ///< whether peak_states and peak_bytes are exact; if not, they may be up to three states
@@ -158,8 +158,8 @@ template <schedule Plan>
          transfer_seconds_of(counts, work) + double(frames) * work.frame_seconds;
 }
 
-/// What goes back, and what runs again for it: all segments of two steps or more but the first to be reversed. A longer
-/// loop than `most_walked_steps` is walked to its turn, as if it had no segment of one step.
+/// What goes back, and what runs again for it. A longer loop than `most_walked_steps` is walked to its turn, as if it had
+/// no segment of one step.
 template <schedule Plan>
 constexpr void add_reversal(cost& sum, Plan const& plan, workload const& work) {
   if (!runs_back(plan, work)) return;

@@ -8,7 +8,6 @@
 #include <cairn/core/bytes.hpp>
 #include <cairn/core/detail/lesser.hpp>
 #include <cairn/core/error.hpp>
-#include <cairn/plan/loop/detail/best_segments.hpp>
 #include <cairn/plan/loop/detail/next_candidate.hpp>
 #include <cairn/plan/loop/detail/plan_factories.hpp>
 #include <cairn/plan/loop/detail/workload.hpp>
@@ -17,6 +16,7 @@
 #include <cairn/plan/loop/planning_options.hpp>
 #include <cairn/rules/detail/most_within.hpp>
 #include <cairn/schedule/detail/remarks.hpp>
+#include <cairn/schedule/detail/best_segments.hpp>
 #include <cairn/schedule/detail/unit_table.hpp>
 
 namespace cairn::detail {
@@ -31,6 +31,14 @@ namespace cairn::detail {
 
 [[nodiscard]] inline bool memory_costs(workload const& work) {
   return work.tiers.memory.write_seconds > 0 || work.tiers.memory.read_seconds > 0 || work.frame_seconds > 0;
+}
+
+/// What a sweep of segments of this loop holds.
+[[nodiscard]] inline auto bytes_of_segments(workload const& work) {
+  return [&work](segments const& plan) {
+    workload const run = as_run(plan, work);
+    return parts_with(plan, plan.slots(), run.form, sizes_of(run, plan.leaf()), run.verify).total();
+  };
 }
 
 /// The best plan of one planner so far, and the fewest bytes of any of its plans.
@@ -242,7 +250,8 @@ class plan_search {
     if (!work_.reversible || work_.form.adjoint == adjoint_form::recorded || is_leaf_form() ||
         !is_wanted(planner::segments) || options_.leaf.value_or(2) < 2)
       return;
-    best_segments const of{budget_.count(), work_};
+    auto const bytes = bytes_of_segments(work_);
+    best_segments const of{budget_.count(), steps_, work_.reversible->longest, bytes};
     plan_contest so_far{work_, budget_};
     if (!of.best) return skipped.push_back({planner::segments, skip_reason::budget, of.least_bytes()});
     if (!is_walkable() && !of.best->is_counted()) return skipped.push_back({planner::segments, skip_reason::length});

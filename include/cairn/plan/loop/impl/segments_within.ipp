@@ -2,7 +2,6 @@
 #pragma once
 #include <cstdint>
 #include <cairn/core/error.hpp>
-#include <cairn/plan/loop/detail/best_segments.hpp>
 #include <cairn/plan/loop/detail/plan_search.hpp>
 #include <cairn/plan/loop/segments_within.hpp>
 
@@ -16,7 +15,8 @@ CAIRN_DECL planned_segments segments_within(byte_size budget, workload const& gi
   workload work = given;
   work.form.adjoint = adjoint_form::one_step;
   work.tape_bytes = work.tape_step_bytes = 0;
-  detail::best_segments const found{budget.count(), work};
+  auto const bytes = detail::bytes_of_segments(work);
+  detail::best_segments const found{budget.count(), n, work.reversible->longest, bytes};
   if (!found.best) {
     auto const shown = [](wide bytes) { return std::int64_t(detail::lesser<wide>(bytes, INT64_MAX)); };
     throw infeasible_budget{who,
@@ -32,7 +32,7 @@ CAIRN_DECL planned_segments segments_within(byte_size budget, workload const& gi
     cost& sum = answer.cost;
     sum.steps = n;
     sum.slots = plan.slots();
-    sum.memory_bytes = sum.peak_bytes = found.bytes(plan);
+    sum.memory_bytes = sum.peak_bytes = bytes(plan);
     sum.step_calls = found.runs(plan) - wide(n - plan.leaf());
     sum.seconds = double(sum.step_calls) * work.step_seconds + double(n) * work.adjoint_seconds;
     if (plan.leaf() > 1) {

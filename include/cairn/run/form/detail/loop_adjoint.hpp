@@ -115,9 +115,10 @@ struct loop_adjoint {
   using lent = std::conditional_t<copied_state<State>, State const, State>;
   static constexpr bool leaf_stays = weighing_of<Fn, lent>().memory_stays;
   [[nodiscard]] wide leaf_bytes(lent& x, step_index leaf, step_index steps) const
-    requires weighs_leaf_bytes<Fn, lent>
+    requires(weighs_leaf_bytes<Fn, lent> || requires { function_in(adjoint).leaf_bytes(x, loop.p, leaf, steps); })
   {
-    return leaf_bytes_of(adjoint, x, leaf, steps);
+    if constexpr (weighs_leaf_bytes<Fn, lent>) return leaf_bytes_of(adjoint, x, leaf, steps);
+    else return function_in(adjoint).leaf_bytes(x, loop.p, leaf, steps);
   }
   [[nodiscard]] wide leaf_bytes(step_index steps) const
     requires tells_leaf_bytes<Fn>

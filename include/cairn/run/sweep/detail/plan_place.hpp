@@ -171,8 +171,9 @@ struct counted_values {
   template <class PlanGiven>
   [[nodiscard]] constexpr decltype(auto) plan_from(PlanGiven const& place) const {
     if constexpr (filed_budget<PlanGiven>) {
-      auto const all = sizes_for_budget(place.steps);
+      auto all = sizes_for_budget(place.steps);
       auto const bytes_of_plan = [&](auto const& tried, slot_index in_memory) {
+        if constexpr (requires { PlanGiven::has_leaves; }) all.tape = leaf_known(adjoint, tried.leaf());
         return parts_with(tried, in_memory, form, all, check_asked(options)).total();
       };
       return PlanGiven::files::plan_for(place, x0, form, bytes_of_plan);

@@ -285,26 +285,33 @@ struct reversible_adjoint : adjoint_over<reversible_adjoint<Step, Keep, Back, Ad
       else back_over(x, bar, p, dp, from, to, terms);
     }
   }
-  /// What a segment holds, where its step is not asked for parameters: kept parts, and states.
-  template <class State>
-    requires(kept_type<typename functions::keep_function, std::remove_const_t<State>, no_params>::fits &&
-             sized_state<typename functions::template kept<std::remove_const_t<State>, no_params>> &&
-             sized_state<stored_as<std::remove_const_t<State>>>)
-  [[nodiscard]] wide leaf_bytes(State& x, step_index leaf, step_index steps) const {
+  /// What a segment holds: kept parts, and states. Keeps one part of x for that.
+  template <class State, class Params>
+    requires(step_call<typename functions::keep_function, Params, std::remove_const_t<State> const&>::fits ||
+             !functions::keeps)
+  [[nodiscard]] wide leaf_bytes(State& x, Params const& p, step_index leaf, step_index steps) const {
     using state = std::remove_const_t<State>;
-    if (leaf < 2) return 0;
-    wide const one = [&]() -> wide {
-      if constexpr (!functions::keeps) return 0;
-      else
-        return bytes_of(step_call<typename functions::keep_function, no_params, state const&>::call(
-            *of.keep, no_parameters, 0, std::as_const(x)));
-    }();
-    wide const states = (step_in_loop<inner_step, state, no_params>().form == step_form::out_of_place ? 2 : 1);
-    wide const whole = [&]() -> wide {
-      if constexpr (copied_state<state>) return bytes_of(std::as_const(x));
-      else return bytes_of(save_state(std::as_const(x)));
-    }();
-    return one * wide(of.options.keep_all && steps > leaf ? steps : leaf) + states * whole;
+    if constexpr (functions::keeps && sized_state<typename functions::template kept<state, Params>>)
+      kept_ = bytes_of(step_call<typename functions::keep_function, Params, state const&>::call(*of.keep, p, 0,
+                                                                                                std::as_const(x)));
+    else kept_ = functions::keeps ? unknown_bytes : 0;
+    if constexpr (!sized_state<stored_as<state>>) kept_ = unknown_bytes;
+    else if constexpr (copied_state<state>) states_ = bytes_of(std::as_const(x));
+    else states_ = bytes_of(save_state(std::as_const(x)));
+    if (step_in_loop<inner_step, state, Params>().form == step_form::out_of_place) states_ *= 2;
+    steps_ = steps, own_ = sizeof(typename functions::template memory<state, Params>);
+    return leaf_known(leaf);
+  }
+  template <class State>
+    requires(kept_type<typename functions::keep_function, std::remove_const_t<State>, no_params>::fits)
+  [[nodiscard]] wide leaf_bytes(State& x, step_index leaf, step_index steps) const {
+    return leaf_bytes(x, no_parameters, leaf, steps);
+  }
+  /// The same, once it has been weighed.
+  [[nodiscard]] wide leaf_known(step_index leaf) const {
+    if (leaf < 2) return own_;
+    if (kept_ == unknown_bytes) return unknown_bytes;
+    return kept_ * wide(of.options.keep_all && steps_ > leaf ? steps_ : leaf) + states_ + own_;
   }
   /// The step of a run that is kept has memory of its own; null: of the model.
   void meets(reversible_step<Step, Keep, Back> const* other) const {
@@ -466,6 +473,8 @@ struct reversible_adjoint : adjoint_over<reversible_adjoint<Step, Keep, Back, Ad
                       "let back restore every member and every bit that the step changes");
   }
   mutable lent_object* of_run_ = nullptr;
+  mutable wide kept_ = unknown_bytes, states_ = 0, own_ = 0;  // of one step, a segment, any sweep; once weighed
+  mutable step_index steps_ = 0;                              // of the loop then
 };
 
 }  // namespace detail

@@ -3,23 +3,22 @@
 /// \file best_segments.hpp  The segments of a loop that runs backwards within a budget.
 #include <optional>
 #include <cairn/core/detail/lesser.hpp>
-#include <cairn/plan/loop/detail/workload.hpp>
-#include <cairn/rules/detail/sweep_needs.hpp>
-#include <cairn/rules/workload.hpp>
+#include <cairn/core/wide.hpp>
 #include <cairn/schedule/segments.hpp>
 
 namespace cairn::detail {
 
 /// Of all numbers of kept states, each with the longest segments for which kept parts have room, those that run the
-/// fewest steps forward.   \pre work.steps and work.reversible
+/// fewest steps forward.   \tparam Bytes  bytes(plan), of a sweep of `segments`
+template <class Bytes>
 class best_segments {
  public:
-  best_segments(wide budget, workload const& work)
-      : work_{work}, steps_{*work.steps},
-        longest_{work.reversible->longest > 0 ? lesser(work.reversible->longest, greater<step_index>(steps_, 1))
-                                              : greater<step_index>(steps_, 1)} {
+  /// \param longest  most steps of a segment; 0 for any number
+  best_segments(wide budget, step_index steps, step_index longest, Bytes const& bytes)
+      : bytes_{bytes}, steps_{steps}, longest_{greater<step_index>(steps, 1)} {
+    if (longest > 0) longest_ = lesser(longest, longest_);
     segments const one = made(longest_, 1);
-    if (steps_ <= longest_ && bytes(one) <= budget) {  // no step runs again
+    if (steps_ <= longest_ && bytes_(one) <= budget) {  // no step runs again
       best = one;
       return;
     }
@@ -32,11 +31,7 @@ class best_segments {
   }
   std::optional<segments> best;
   /// The fewest bytes of any.
-  [[nodiscard]] wide least_bytes() const { return lesser(bytes(made(1, 1)), bytes(made(longest_, 1))); }
-  [[nodiscard]] wide bytes(segments const& plan) const {
-    workload const run = as_run(plan, work_);
-    return parts_with(plan, plan.slots(), run.form, sizes_of(run, plan.leaf()), run.verify).total();
-  }
+  [[nodiscard]] wide least_bytes() const { return lesser(bytes_(made(1, 1)), bytes_(made(longest_, 1))); }
   /// Steps forward, those inside segments included.
   [[nodiscard]] static wide runs(segments const& plan) {
     return segments::fewest_runs(plan.steps(), plan.leaf(), greater<slot_index>(plan.slots(), 1));
@@ -51,7 +46,7 @@ class best_segments {
     step_index fits = 0, most = lesser<step_index>(longest_, greater<step_index>((steps_ - 1) / slots, 1));
     while (fits < most) {
       step_index const tried = most - (most - fits) / 2;
-      if (bytes(made(tried, slots)) <= budget) fits = tried;
+      if (bytes_(made(tried, slots)) <= budget) fits = tried;
       else most = tried - 1;
     }
     return fits;
@@ -60,7 +55,7 @@ class best_segments {
     if (!best || runs(plan) < runs(*best)) best = plan;
   }
 
-  workload const& work_;
+  Bytes const& bytes_;
   step_index steps_, longest_;
 };
 
