@@ -3,9 +3,9 @@
 // and checkpointed, and the cases tiny and gpt of regions.hpp.
 //     loops CASE METHOD FILE
 // METHOD is plain, CHECKPOINTSxBLOCK, e.g. 32x32, or for tiny and gpt region: each step in one;
-// region_returned: the same with return_large_blocks; forward_first: plain after a forward run without a graph. Of gpt
-// also within_MB, such as within_100, a Sequential within that limit. Of tiny the forward run is timed. Questions and
-// answers are those of benchmarks/peers/peer.hpp.
+// region_returned: the same with large freed blocks returned to the system; forward_first: plain after a forward run
+// without a graph. Of gpt also within_MB, such as within_100, a Sequential within that limit. Of tiny the forward run
+// is timed. Questions and answers are those of benchmarks/peers/peer.hpp.
 #include <sys/resource.h>
 #include <chrono>
 #include <cstdint>
@@ -27,6 +27,9 @@
 #include <cairn/version.hpp>
 #include "noise.hpp"
 #include "regions.hpp"
+#if defined(__GLIBC__)
+#include <malloc.h>
+#endif
 
 namespace cl = cairn::libtorch;
 
@@ -218,10 +221,19 @@ problem problem_of(std::string const& which) {
   throw std::runtime_error{"no such case: " + which};
 }
 
+/// Blocks of 128 KiB and more go back to the system when they are freed, as with MALLOC_MMAP_THRESHOLD_.
+bool returns_large_blocks() {
+#if defined(__GLIBC__)
+  return mallopt(M_MMAP_THRESHOLD, 128 << 10) != 0 && mallopt(M_TRIM_THRESHOLD, 128 << 10) != 0 && malloc_trim(0) >= 0;
+#else
+  return false;
+#endif
+}
+
 int serve(std::string const& which, std::string const& method, char const* file) {
   torch::set_num_threads(1);
   problem const p = problem_of(which);
-  if (method == "region_returned" && !cl::return_large_blocks())
+  if (method == "region_returned" && !returns_large_blocks())
     throw std::runtime_error{"the C library has no such setting"};
   if (is_region(method) && !p.in_region) throw std::runtime_error{"no regions in case " + which};
   auto const loop = loop_of(method);

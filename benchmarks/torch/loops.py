@@ -62,7 +62,7 @@ def promises(case, rows):
         returned = rows["cairn", "region_returned"]
         if "failed" not in returned:
             holds = returned["rss_bytes"] <= 1.25 * returned["bytes"]
-            yield "with return_large_blocks resident memory rises by at most 1.25 times these", holds
+            yield "with large blocks returned resident memory rises by at most 1.25 times these", holds
         ratio = rows["cairn", "within_100"]["us_per_step"] / chosen["us_per_step"]
         yield f"a Sequential within 100 MB takes at most as long as regions: {ratio:.3f}", ratio <= 1
     elif case == "lstm":

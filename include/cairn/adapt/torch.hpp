@@ -10,10 +10,8 @@
 #include <cairn/adapt/torch/loop/loop_estimate.hpp>
 #include <cairn/adapt/torch/record/region.hpp>
 #include <cairn/adapt/torch/loop/scan.hpp>
-#include <cairn/adapt/torch/loop/scan_estimate.hpp>
 #include <cairn/adapt/torch/loop/while.hpp>
 
-#include <cairn/adapt/torch/checkpoint/checkpoint_group.hpp>
 #include <cairn/adapt/torch/checkpoint/checkpoint_policy.hpp>
 #include <cairn/adapt/torch/checkpoint/save_on_cpu.hpp>
 #include <cairn/adapt/torch/checkpoint/saved_tensors_hooks.hpp>
@@ -23,19 +21,12 @@
 #include <cairn/adapt/torch/loop/loop_plan.hpp>
 #include <cairn/adapt/torch/loop/loop_plans.hpp>
 #include <cairn/adapt/torch/loop/slot_pool.hpp>
-#include <cairn/adapt/torch/loop/step_callbacks.hpp>
 #include <cairn/adapt/torch/loop/step_stats.hpp>
-#include <cairn/adapt/torch/loop/tensor_sequence.hpp>
 #include <cairn/adapt/torch/memory/byte_meter.hpp>
 #include <cairn/adapt/torch/memory/free_memory.hpp>
 #include <cairn/adapt/torch/memory/memory_limit.hpp>
 #include <cairn/adapt/torch/memory/process_memory.hpp>
-#include <cairn/adapt/torch/memory/resident_memory.hpp>
-#include <cairn/adapt/torch/record/checkpointed_sequential.hpp>
 #include <cairn/adapt/torch/record/sequential.hpp>
-#include <cairn/adapt/torch/record/sequential_forms.hpp>
 #include <cairn/adapt/torch/state/determinism.hpp>
-#include <cairn/adapt/torch/state/recompute_mismatch.hpp>
-#include <cairn/adapt/torch/state/rng.hpp>
 #include <cairn/adapt/torch/state/rng_states.hpp>
 #include <cairn/adapt/torch/state/tensor_state.hpp>

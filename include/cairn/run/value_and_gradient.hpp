@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file value_and_gradient.hpp  A function of the initial state and the parameters, for optimisers.
-#include <limits>
 #include <type_traits>
 #include <utility>
 #include <cairn/run/differentiate.hpp>
@@ -23,10 +22,9 @@ template <class Model, class X0, class Params, class Place, class Objective>
   no_params none;
   losses terms{objective, p, none};
   auto&& given = step_in(m);
-  using Step = std::remove_reference_t<decltype(given)>;
-  auto step = bind_step<State>(static_cast<Step&>(given), p, terms);
-  static constexpr auto shape = decltype(step)::bound_shape;
-  step_index n = std::numeric_limits<step_index>::max();
+  auto step = bind_step<State>(static_cast<std::remove_reference_t<decltype(given)>&>(given), p, terms);
+  constexpr auto shape = decltype(step)::bound_shape;
+  step_index n = -1;
   if constexpr (is_run_while<Place>) step.begin({});
   else step.begin({n = steps_of(place), 1});
   [[maybe_unused]] bool more = true;
@@ -40,16 +38,17 @@ template <class Model, class X0, class Params, class Place, class Objective>
   };
   auto const run = [&](State& x) {
     [[maybe_unused]] maybe<State> other;
-    if constexpr (shape.form == step_form::out_of_place) emplace_by(other, [&] { return copy_of(std::as_const(x)); });
-    for (step_index i = 0; goes_on(std::as_const(x), i); ++i) {
+    if constexpr (shape.form == step_form::out_of_place) emplace_by(other, [&] { return copy_of(x); });
+    for (step_index i = 0; goes_on(x, i); ++i) {
       if constexpr (shape.form == step_form::out_of_place) {
-        step(std::as_const(x), *other, i);
-        std::swap(x, *other);
-      } else if constexpr (shape.form == step_form::by_value) x = step(std::as_const(x), i);
+        using std::swap;
+        step(x, *other, i);
+        swap(x, *other);
+      } else if constexpr (shape.form == step_form::by_value) x = step(x, i);
       else if constexpr (shape.stops) more = step(x, i);
       else step(x, i);
     }
-    terms.end(std::as_const(x));
+    terms.end(x);
   };
   if constexpr (copied_state<State>) {
     State x = copy_of(std::as_const(x0));
@@ -69,7 +68,8 @@ template <class Model, class X0, class Params, class Place, class Objective>
 /// by_params] = f(x0, p);`, or `f(x0)` without parameters.
 ///
 /// Keeps the plan, the memory of its sweeps and the result. A call after the first allocates nothing if sizes do not
-/// change. Steps that choose, as those of `adaptive` do, choose anew in each call. `auto [...] = f(x0, p)` copies the result; `auto const& [...] = f(x0, p)` refers to it, until the next call.
+/// change. Steps that choose, as those of `adaptive` do, choose anew in each call. `auto [...] = f(x0, p)` copies the
+/// result; `auto const& [...] = f(x0, p)` refers to it, until the next call.
 /// A budget is planned at the first call; call `clear()` before states of another size. One object serves one call at a
 /// time.
 /// \ingroup start

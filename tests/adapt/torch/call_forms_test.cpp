@@ -10,7 +10,6 @@
 #include <utility>
 #include <vector>
 #include <cairn/adapt/torch/record/region.hpp>
-#include <cairn/adapt/torch/record/sequential_forms.hpp>
 
 namespace call_forms_tests {
 
@@ -146,71 +145,6 @@ TEST_CASE("a region moves a function that cannot be copied, and calls one that c
   CHECK(same_bits(plain, results({x}, nullptr, [&] { return checkpoint(function, x); })));
   auto* const pointer = +[](Tensor const& a) { return a.exp().sin() * 3; };
   CHECK(same_bits(plain, results({x}, nullptr, [&] { return checkpoint(pointer, x); })));
-}
-
-struct BlockImpl : nn::Module {
-  nn::Linear inside{nullptr};
-  nn::BatchNorm1d norm{nullptr};
-  BlockImpl() {
-    inside = register_module("inside", nn::Linear(6, 6));
-    norm = register_module("norm", nn::BatchNorm1d(6));
-  }
-  Tensor forward(Tensor const& x) { return torch::dropout(torch::tanh(norm(inside(x))), 0.2, is_training()); }
-};
-TORCH_MODULE(Block);
-
-TEST_CASE("a ModuleList and vectors of modules or functions run as a chain under checkpoints", "[torch]") {
-  seeded const seed{2};
-  nn::ModuleList const list{Block(), nn::Linear(6, 6), Block(), Block(), nn::Linear(6, 6)};
-  auto const x = torch::randn({5, 6}).requires_grad_();
-  auto& all = const_cast<nn::ModuleListImpl&>(*list);
-  auto const plain = results({x}, &all, [&] {
-    auto y = x;
-    for (auto const& one : all)
-      y = one->as<Block>() != nullptr ? one->as<Block>()->forward(y) : one->as<nn::Linear>()->forward(y);
-    return y;
-  });
-  std::vector<nn::AnyModule> any;
-  std::vector<std::function<Tensor(Tensor const&)>> functions;
-  for (auto const& one : all) {
-    if (auto const block = std::dynamic_pointer_cast<BlockImpl>(one)) any.emplace_back(block);
-    else any.emplace_back(std::dynamic_pointer_cast<nn::LinearImpl>(one));
-  }
-  for (std::int64_t const segments : {0, 1, 2, 5}) {
-    CAPTURE(segments);
-    CHECK(same_bits(plain, results({x}, &all, [&] {
-                      return cl::checkpoint_sequential<Block, nn::LinearImpl>(list, segments, x);
-                    })));
-    CHECK(same_bits(plain, results({x}, &all, [&] { return cl::checkpoint_sequential(any, segments, x); })));
-  }
-  CHECK(support::said<cairn::invalid_call>([&] { (void)cl::checkpoint_sequential<Block>(list, 2, x); })
-            .find("cairn::libtorch::checkpoint_sequential: a module of the list has none of the named types (module = "
-                  "1); name the types of all") == 0);
-
-  std::vector<nn::Linear> const holders{nn::Linear(6, 6), nn::Linear(6, 6), nn::Linear(6, 6)};
-  std::vector<std::shared_ptr<nn::LinearImpl>> pointers;
-  for (auto const& one : holders) {
-    pointers.push_back(one.ptr());
-    functions.push_back([layer = one.ptr()](Tensor const& a) { return layer->forward(a).exp(); });
-  }
-  auto const through = [&](auto const& run) {
-    return results({x, holders[0]->weight, holders[2]->bias}, nullptr, run);
-  };
-  auto const linear =
-      through([&] { return holders[2].ptr()->forward(holders[1].ptr()->forward(holders[0].ptr()->forward(x))); });
-  CHECK(same_bits(linear, through([&] { return cl::checkpoint_sequential(holders, 2, x); })));
-  CHECK(same_bits(
-      linear, through([&] { return cl::checkpoint_sequential(pointers, 3, x, cl::CheckpointedSequentialOptions()); })));
-  CHECK(same_bits(through([&] { return functions[2](functions[1](functions[0](x))); }),
-                  through([&] { return cl::checkpoint_sequential(functions, 2, x); })));
-  struct times {
-    std::unique_ptr<double> factor;
-    Tensor operator()(Tensor const& a) const { return (a * *factor).sin(); }
-  };
-  std::vector<times> owned;
-  for (double const factor : {2.0, 0.5, 3.0}) owned.push_back({std::make_unique<double>(factor)});
-  auto const three = results({x}, nullptr, [&] { return owned[2](owned[1](owned[0](x))); });
-  CHECK(same_bits(three, results({x}, nullptr, [&] { return cl::checkpoint_sequential(std::move(owned), 2, x); })));
 }
 
 TEST_CASE("errors come through autograd as they were thrown, ours and LibTorch's", "[torch]") {

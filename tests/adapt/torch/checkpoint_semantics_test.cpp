@@ -256,12 +256,12 @@ TEST_CASE("a region is made again in the type of its automatic casts, or without
     return torch::mm(product, c).to(at::kFloat).sum();
   };
   auto const gradients = [&](bool plain) {
-    auto const before = cl::detail::autocast_state::now();
+    auto const before = cl::detail::autocast_state{};
     cl::detail::switch_autocast(at::kCPU, on);
     cl::detail::set_autocast_type(at::kCPU, at::kBFloat16);
     auto const loss = plain ? f(x, y, z) : checkpoint(f, std::tuple{x, y, z}, CheckpointOptions().verify(true));
     at::autocast::clear_cache();
-    before.restore();
+    before.set();
     loss.backward();
     return take_grads({x, y, z});
   };

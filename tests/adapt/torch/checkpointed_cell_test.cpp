@@ -45,7 +45,8 @@ void check_cell(Cell cell, State const& start) {
   for (int const slots : {1, 2, 4})
     for (int const size : {1, 3, 20}) {
       CAPTURE(slots, size);
-      cl::CheckpointedCell rnn{cell, CheckpointedCellOptions().checkpoints(slots).block_size(size)};
+      auto const how = cl::LoopOptions().checkpoints(slots).block_size(size);
+      cl::CheckpointedCell rnn{cell, CheckpointedCellOptions().loop(how)};
       torch::manual_seed(5);
       CHECK(same_bits(want, differentiated(rnn->forward(xs, start), leaves)));
     }
@@ -96,7 +97,7 @@ TEST_CASE("a cell under checkpoints runs a cell of one's own, and changes its bu
   auto want = differentiated(plain(cell, xs, start), leaves);
   want.push_back(cell->norm->running_mean.clone());
   cell->norm->reset_running_stats();
-  cl::CheckpointedCell rnn{cell, CheckpointedCellOptions().checkpoints(2)};
+  cl::CheckpointedCell rnn{cell, CheckpointedCellOptions().loop(cl::LoopOptions().checkpoints(2))};
   CHECK(names_of(*rnn) == names_of(*cell));
   torch::manual_seed(5);
   auto got = differentiated(rnn->forward(xs, start), leaves);
@@ -118,12 +119,12 @@ TEST_CASE("a cell under checkpoints within a memory limit has the same bits", "[
   leaves.push_back(xs);
   auto const stats = std::make_shared<cl::StepStats>();
   auto const want = differentiated(cl::CheckpointedCell{cell}->forward(xs), leaves);
-  auto const options = CheckpointedCellOptions().loop(cl::LoopOptions().stats(stats)).memory_limit("24kB");
+  auto const options = CheckpointedCellOptions().loop(cl::LoopOptions().stats(stats).memory_limit("24kB"));
   CHECK(same_bits(want, differentiated(cl::CheckpointedCell{cell, options}->forward(xs), leaves)));
   CHECK(stats->forward == 40);
   CHECK(stats->recompute > 0);
-  CHECK_THROWS_AS(cl::CheckpointedCell(cell, CheckpointedCellOptions().memory_limit(100))->forward(xs),
-                  cairn::infeasible_budget);
+  auto const too_little = CheckpointedCellOptions().loop(cl::LoopOptions().memory_limit(100));
+  CHECK_THROWS_AS(cl::CheckpointedCell(cell, too_little)->forward(xs), cairn::infeasible_budget);
 }
 
 TEST_CASE(
@@ -164,7 +165,7 @@ TEST_CASE(
 TEST_CASE("a cell under checkpoints is a module: saved and loaded as its cell, cloned, moved to another type",
           "[torch]") {
   torch::nn::GRUCell cell{5, 4};
-  cl::CheckpointedCell rnn{torch::nn::GRUCell{5, 4}, CheckpointedCellOptions().checkpoints(2)};
+  cl::CheckpointedCell rnn{torch::nn::GRUCell{5, 4}, CheckpointedCellOptions().loop(cl::LoopOptions().checkpoints(2))};
   auto const xs = torch::randn({6, 3, 5});
   std::stringstream file;
   torch::save(cell, file);

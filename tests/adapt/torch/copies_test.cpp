@@ -299,7 +299,7 @@ TORCH_MODULE(HandleCell);
 TEST_CASE("a cell's initial state is the caller's", "[torch][copies]") {
   world const in;
   HandleCell cell;
-  cl::CheckpointedCell<HandleCell> rnn(cell, cl::CheckpointedCellOptions().checkpoints(2));
+  cl::CheckpointedCell<HandleCell> rnn(cell, cl::CheckpointedCellOptions().loop(cl::LoopOptions().checkpoints(2)));
   auto const xs = torch::linspace(0, 1, n * 3, torch::kDouble).view({n, 3});
   auto x = in.start();
   for (auto const& row : xs.unbind(0)) x = cell->forward(row, x);

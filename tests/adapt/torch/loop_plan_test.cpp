@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/torch.hpp"
 #include <algorithm>
-#include <cairn/adapt/torch/loop/detail/loop_simulation.hpp>
+#include <cairn/adapt/torch/loop/loop_estimate.hpp>
 #include <cairn/adapt/torch/loop/loop_plan.hpp>
 #include <cairn/plan/loop/estimate.hpp>
 

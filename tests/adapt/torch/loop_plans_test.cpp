@@ -180,7 +180,8 @@ TEST_CASE("a step that is a module is known by its thread, and no other module h
 TEST_CASE("scans, cells and layers keep what they have measured", "[torch]") {
   auto const xs = torch::rand({steps, 4, 16});
   auto const bytes = cairn::wide(400'000);
-  cl::CheckpointedCell<nn::GRUCell> cell{nn::GRUCell(16, 16), cl::CheckpointedCellOptions().memory_limit(bytes)};
+  cl::CheckpointedCell<nn::GRUCell> cell{nn::GRUCell(16, 16),
+                                         cl::CheckpointedCellOptions().loop(LoopOptions().memory_limit(bytes))};
   cl::CheckpointedLSTM both{nn::LSTMOptions(16, 8).num_layers(2).bidirectional(true).dropout(0.2),
                             LoopOptions().memory_limit(bytes)};
   cl::CheckpointedLSTM lstm{nn::LSTMOptions(16, 8).num_layers(2).dropout(0.2), LoopOptions().memory_limit(bytes)};

@@ -7,10 +7,10 @@
 #include <tuple>
 #include <utility>
 #include <vector>
+#include <cairn/adapt/torch/compat/hc_module.hpp>
 #include <cairn/adapt/torch/loop/checkpointed_cell.hpp>
 #include <cairn/adapt/torch/loop/checkpointed_rnn.hpp>
-#include <cairn/adapt/torch/record/checkpointed_sequential.hpp>
-#include <cairn/adapt/torch/compat/hc_module.hpp>
+#include <cairn/adapt/torch/record/sequential.hpp>
 
 namespace module_clone_tests {
 
@@ -56,7 +56,7 @@ template <class Cell>
 struct along_cells {
   using Holder = cl::CheckpointedCell<Cell>;
   static Holder make() {
-    auto const options = cl::CheckpointedCellOptions().checkpoints(2).batch_first(true);
+    auto const options = cl::CheckpointedCellOptions().loop(cl::LoopOptions().checkpoints(2)).batch_first(true);
     if constexpr (std::is_same_v<Cell, NormedCell>) return Holder{Cell{}, options};
     else return Holder{Cell{5, 4}, options};
   }
@@ -107,16 +107,6 @@ struct by_blocks {
 struct as_it_is : by_blocks {
   static Holder make() { return Holder{nn::AnyModule(Toy{}), cl::HCConfig().notice([](char const*) {})}; }
 };
-struct by_nodes : by_blocks {
-  static Holder make() {
-    auto const nodes = [](nn::AnyModule const& model) {
-      auto const toy = model.get<Toy>();
-      return std::vector{nn::AnyModule(toy->first), nn::AnyModule(nn::Tanh()), nn::AnyModule(toy->second)};
-    };
-    return Holder{nn::AnyModule(Toy{}), nodes, cl::HCConfig().block_size(1)};
-  }
-};
-
 /// A module around one of ours, as people write it.
 template <class Kind>
 struct AroundImpl : nn::Cloneable<AroundImpl<Kind>> {
@@ -227,7 +217,7 @@ TEMPLATE_TEST_CASE("a module of cairn is copied, saved, loaded and moved as LibT
                    "[torch]", along_cells<nn::LSTMCell>, along_cells<nn::GRUCell>, along_cells<nn::RNNCell>,
                    along_cells<NormedCell>, (along_layers<cl::CheckpointedLSTM, nn::LSTMOptions>),
                    (along_layers<cl::CheckpointedGRU, nn::GRUOptions>),
-                   (along_layers<cl::CheckpointedRNN, nn::RNNOptions>), chained, by_blocks, as_it_is, by_nodes) {
+                   (along_layers<cl::CheckpointedRNN, nn::RNNOptions>), chained, by_blocks, as_it_is) {
   seeded const seed{7};
   check_copy<TestType>();
   check_module<TestType>();
@@ -245,15 +235,6 @@ TEST_CASE("a copied parent uses the copied cell, and plans its own chain", "[tor
   auto const other = std::dynamic_pointer_cast<AroundImpl<by_blocks>>(blocks->clone());
   CHECK(support::said<cairn::invalid_call>([&] { (void)other->inner->executor(); }).find("nothing is configured") !=
         std::string::npos);
-}
-
-TEST_CASE("an HCModule with a list of nodes refuses to be copied, and says what would work", "[torch]") {
-  Toy toy;
-  std::vector const nodes{nn::AnyModule(toy->first), nn::AnyModule(nn::Tanh()), nn::AnyModule(toy->second)};
-  cl::HCModule const listed(nn::AnyModule(toy), nodes);
-  CHECK(support::said<cairn::invalid_call>([&] { (void)listed->clone(); }) ==
-        "cairn::libtorch::HCModule: the nodes of a copied model are not known (nodes = 3); give a function that lists "
-        "the nodes of a model, in place of the list");
 }
 
 }  // namespace module_clone_tests

@@ -10,7 +10,7 @@
 #include <unordered_set>
 #include <utility>
 #include <vector>
-#include <cairn/adapt/torch/compat/memory_hook.hpp>
+#include <cairn/adapt/torch/compat/memory_stats.hpp>
 #include <cairn/adapt/torch/graph/checkpoint_module.hpp>
 #include <cairn/adapt/torch/memory/byte_meter.hpp>
 #include <cairn/adapt/torch/record/region.hpp>

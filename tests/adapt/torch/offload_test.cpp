@@ -111,7 +111,7 @@ using cl::detail::loop_slot;
 state put(loop_slot& slot, state live, cl::detail::slot_place place, state const& initial = {}) {
   copies_to_host copies;
   std::vector<cl::detail::saved_tensor> first;
-  for (auto const& t : initial) first.push_back(cl::detail::saved_part(t));
+  for (auto const& t : initial) first.emplace_back(t);
   slot.put(live, first, {}, place, copies);
   return live;
 }

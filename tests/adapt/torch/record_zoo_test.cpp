@@ -7,7 +7,7 @@
 #include <thread>
 #include <utility>
 #include <vector>
-#include <cairn/adapt/torch/state/detail/rng_autocast.hpp>
+#include <cairn/adapt/torch/state/detail/environment.hpp>
 namespace record_zoo_tests {
 
 using namespace recorded_programs;
@@ -27,7 +27,7 @@ struct Cube : torch::autograd::Function<Cube> {
   }
 };
 struct Cast {
-  cl::detail::autocast_scope const back{cl::detail::autocast_state::now()};
+  cl::detail::autocast_scope const back{cl::detail::autocast_state{}};
   Cast() {
     cl::detail::switch_autocast(at::kCPU, true);
     at::autocast::increment_nesting();

@@ -88,14 +88,10 @@ TEMPLATE_TEST_CASE("a recurrent module of one direction says what a forward and 
   check<TestType>(options(24, 32), true, 1);
 }
 
-TEMPLATE_TEST_CASE("a recurrent module of both directions says what a forward and backward take", "[torch]",
-                   cl::CheckpointedLSTM, cl::CheckpointedGRU) {
-  using options = typename TestType::Impl::Options;
-  for (bool const differentiable : {false, true}) {
-    check<TestType>(options(24, 32).bidirectional(true), differentiable, 24);
-    check<TestType>(options(24, 32).bidirectional(true).num_layers(3).batch_first(true), differentiable, 24);
-  }
-  check<TestType>(options(24, 32).bidirectional(true).num_layers(3).dropout(0.3), true, 24);
+TEST_CASE("the estimate of a recurrent module of both directions is refused", "[torch]") {
+  cl::CheckpointedGRU net{nn::GRUOptions(3, 4).bidirectional(true)};
+  CHECK(support::message_of([&] { (void)net->estimate(torch::ones({5, 2, 3})); })
+            .find("cairn::libtorch::CheckpointedGRU: only modules of one direction are estimated") == 0);
 }
 
 }  // namespace recurrent_estimate_tests

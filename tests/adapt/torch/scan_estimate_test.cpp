@@ -7,11 +7,10 @@
 #include <tuple>
 #include <utility>
 #include <vector>
-#include <cairn/adapt/torch/memory/byte_meter.hpp>
 #include <cairn/adapt/torch/loop/checkpointed_cell.hpp>
 #include <cairn/adapt/torch/loop/loop_estimate.hpp>
 #include <cairn/adapt/torch/loop/scan.hpp>
-#include <cairn/adapt/torch/loop/scan_estimate.hpp>
+#include <cairn/adapt/torch/memory/byte_meter.hpp>
 #include <cairn/schedule/two_level.hpp>
 #include <cairn/schedule/uniform.hpp>
 
@@ -171,8 +170,8 @@ TEST_CASE("a number of steps of any integer type is one, and a tensor of one is 
 }
 
 TEST_CASE("a recurrent module says what a forward and backward take", "[torch]") {
-  cl::CheckpointedCell<torch::nn::LSTMCell> rnn(torch::nn::LSTMCell(8, 32),
-                                                cl::CheckpointedCellOptions().batch_first(true).memory_limit("200kB"));
+  auto const how = cl::CheckpointedCellOptions().batch_first(true).loop(cl::LoopOptions().memory_limit("200kB"));
+  cl::CheckpointedCell<torch::nn::LSTMCell> rnn(torch::nn::LSTMCell(8, 32), how);
   auto const xs = torch::randn({4, 60, 8});
   auto const e = rnn->estimate(xs);
   CHECK(e.forward == 60);

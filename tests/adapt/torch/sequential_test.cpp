@@ -11,10 +11,8 @@
 #include <utility>
 #include <vector>
 #include <cairn/adapt/torch/memory/byte_meter.hpp>
-#include <cairn/adapt/torch/record/checkpointed_sequential.hpp>
 #include <cairn/adapt/torch/record/region.hpp>
 #include <cairn/adapt/torch/record/sequential.hpp>
-#include <cairn/adapt/torch/record/sequential_forms.hpp>
 
 namespace sequential_tests {
 
@@ -85,8 +83,9 @@ TEST_CASE("segments of any number leave what the plain Sequential leaves, bit fo
 
 TEST_CASE("each segment but the last keeps its input alone, and children run once", "[torch][sequential]") {
   int runs = 0;
-  std::vector<std::function<Tensor(Tensor const&)>> const children(
-      8, [&](Tensor const& a) { return ++runs, a.sin().tanh().cos(); });
+  nn::Sequential children;
+  for (int k = 0; k < 8; ++k)
+    children->push_back(nn::Functional([&](Tensor const& a) { return ++runs, a.sin().tanh().cos(); }));
   auto const x = torch::randn({64, 64}).requires_grad_();
   auto const bytes = std::int64_t(x.nbytes());
   for (std::int64_t const segments : {1, 2, 4, 8}) {
@@ -198,12 +197,12 @@ TEST_CASE("a weight in two children, a chain in a chain's region, and automatic 
                              x)));
   auto const cast = [&](auto&& forward) {
     return step(*net, [&](Tensor const& in) {
-      auto const before = cl::detail::autocast_state::now();
+      auto const before = cl::detail::autocast_state{};
       cl::detail::switch_autocast(at::kCPU, true);
       cl::detail::set_autocast_type(at::kCPU, at::kBFloat16);
       auto const y = forward(in);
       at::autocast::clear_cache();
-      before.restore();
+      before.set();
       return y;
     }, x);
   };
@@ -280,7 +279,7 @@ TEST_CASE("what a child throws passes through, and a later call works", "[torch]
        {CheckpointedSequentialOptions(), CheckpointedSequentialOptions().memory_limit("1MB")}) {
     throws = true;
     CHECK_THROWS_AS(checkpoint_sequential(net, 0, x, options), std::length_error);
-    CHECK(cl::detail::hook_engine::factories().empty());
+    CHECK(cl::detail::hook_engine::of_thread().factories.empty());
     throws = false;
     auto const plain = step(*net, [&](Tensor const& in) { return net->forward(in); }, x);
     auto const again = step(*net, [&](Tensor const& in) { return checkpoint_sequential(net, 0, in, options); }, x);

@@ -8,7 +8,6 @@
 #include <vector>
 #include <cairn/adapt/torch.hpp>
 #include <cairn/adapt/torch/trace/operator_trace.hpp>
-#include <cairn/adapt/torch/trace/trace_steps.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/trace/trace_region.hpp>
 #include <cairn/trace/trace_writer.hpp>

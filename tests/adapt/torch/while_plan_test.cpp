@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/torch.hpp"
 #include <algorithm>
-#include <cairn/adapt/torch/loop/detail/while_plan.hpp>
 #include <cairn/adapt/torch/loop/loop_plan.hpp>
 
 namespace while_plan_tests {

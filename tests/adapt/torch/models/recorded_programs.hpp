@@ -10,7 +10,6 @@
 #include <string>
 #include <vector>
 #include <cairn/adapt/torch/record/detail/record_scope.hpp>
-#include <cairn/adapt/torch/record/detail/region_scope.hpp>
 
 namespace recorded_programs {
 
@@ -80,7 +79,7 @@ class runner {
   }
   [[nodiscard]] std::int64_t peak() const { return end_step(), peak_; }
   [[nodiscard]] std::int64_t passed() const { return end_step(), passed_; }
-  [[nodiscard]] cl::RecordReport report() const { return totals_->report(); }
+  [[nodiscard]] cl::RecordReport report() const { return totals_->report(*account_); }
 
  private:
   std::shared_ptr<cl::detail::byte_account> account_;

@@ -2,17 +2,12 @@
 #pragma once
 /// \file hc_module.hpp  Wraps a model so that it trains by blocks of about the square root of its length, as
 /// tiny-backprop's HCModule does in Python.
-#include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <iostream>
 #include <memory>
-#include <optional>
-#include <string>
 #include <tuple>
 #include <type_traits>
 #include <utility>
-#include <vector>
 #include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>
 #include <torch/csrc/jit/frontend/tracer.h>
@@ -20,19 +15,14 @@
 #include <torch/nn/modules/container/any.h>
 #include <torch/nn/modules/container/sequential.h>
 #include <torch/nn/pimpl.h>
-#include <cairn/adapt/torch/compat/detail/block_teller.hpp>
-#include <cairn/adapt/torch/compat/detail/hc_model.hpp>
 #include <cairn/adapt/torch/compat/detail/recorded_calls.hpp>
 #include <cairn/adapt/torch/compat/hc_config.hpp>
-#include <cairn/adapt/torch/memory/memory_limit.hpp>
 #include <cairn/adapt/torch/record/detail/call_record.hpp>
 #include <cairn/adapt/torch/record/record_report.hpp>
 #include <cairn/adapt/torch/state/detail/device_choice.hpp>
+#include <cairn/adapt/torch/state/detail/environment.hpp>
 #include <cairn/adapt/torch/state/detail/read_tracker.hpp>
-#include <cairn/adapt/torch/state/detail/rng_autocast.hpp>
 #include <cairn/adapt/torch/state/detail/write_log.hpp>
-#include <cairn/core/byte_budget.hpp>
-#include <cairn/core/bytes.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/plan/block/block_plan.hpp>
 #include <cairn/rules/chain.hpp>
@@ -40,18 +30,50 @@
 #include <cairn/run/block_executor.hpp>
 
 namespace cairn::libtorch {
+namespace detail {
+
+/// A Sequential, whose children are nodes, or any module.
+class hc_model {
+ public:
+  explicit hc_model(torch::nn::Sequential model) : sequential_{std::move(model)} {}
+  explicit hc_model(torch::nn::AnyModule model) : any_{std::move(model)} {}
+
+  [[nodiscard]] std::shared_ptr<torch::nn::Module> ptr() const { return sequential_ ? sequential_.ptr() : any_.ptr(); }
+  [[nodiscard]] bool has_nodes() const { return bool(sequential_); }
+  /// Calls the nodes one after the other, and `begin()` before each.   \pre has_nodes()
+  template <class Begin>
+  [[nodiscard]] at::Tensor by_nodes(at::Tensor x, Begin const& begin) {
+    for (auto& one : *sequential_) {
+      begin();
+      x = one.forward(x);
+    }
+    return x;
+  }
+  template <class Result, class... Inputs>
+  [[nodiscard]] Result call(Inputs const&... inputs) {
+    if (!sequential_) return any_.forward<Result>(inputs...);
+    return sequential_->forward<Result>(inputs...);
+  }
+  /// A copy with its own parameters.
+  [[nodiscard]] hc_model clone(device_choice const& device) const {
+    if (!sequential_) return hc_model{any_.clone(device)};
+    auto const model = std::dynamic_pointer_cast<torch::nn::SequentialImpl>(sequential_->clone(device));
+    return hc_model{torch::nn::Sequential{model}};
+  }
+
+ private:
+  torch::nn::Sequential sequential_{nullptr};
+  torch::nn::AnyModule any_;
+};
+
+}  // namespace detail
 
 /// The blocks of an `HCModule` and the measurements they were planned from.
 class HCExecutor {
  public:
   /// The blocks. Its `meta()` has num_blocks, the largest block, the predicted peak_bytes and more.
-  /// \throws invalid_call   if nothing is planned, or if the last call ran within a limit; `report` shows what it did
+  /// \throws invalid_call   if nothing is planned
   [[nodiscard]] block_plan const& checkpoint_plan() const {
-    if (limit_)
-      throw invalid_call{"cairn::libtorch::HCModule",
-                         "the model runs within a limit, and not by blocks",
-                         {{"limit", *limit_}},
-                         "ask report() what it did, or give a block size"};
     return kind() != nullptr ? *kind()->blocks : blocks_.plan();
   }
   /// Bytes and nanoseconds of the nodes in the call that was planned. Adjoints have no times.
@@ -74,38 +96,26 @@ class HCExecutor {
 
   block_executor blocks_{{}, "cairn::libtorch::HCModule"};
   std::shared_ptr<detail::recorded_calls> calls_ = std::make_shared<detail::recorded_calls>();
-  std::optional<std::int64_t> limit_;  ///< of the last call
 };
 
 /// A model that runs by blocks. Each call runs the model once, as it is, and records it, as `checkpoint_module` does:
 /// what is inside of a block is dropped at its end, and backward makes it again from the operators of this call; the
-/// last block is held. The nodes are the children of a Sequential, or a list that is given. A child that changes its
-/// input in place, or returns its input or a view of it, is one node with the child before. The nodes of another model
-/// are the operators of its call, each with those right behind it that change memory of the call in place. Gradients
-/// have the same bits as those of the model. Parameters have the names of the model's, with the prefix "module.".
+/// last block is held. The nodes are the children of a Sequential. A child that changes its input in place, or returns
+/// its input or a view of it, is one node with the child before. The nodes of another model are the operators of its
+/// call, each with those right behind it that change memory of the call in place. Gradients have the same bits as those
+/// of the model. Parameters have the names of the model's, with the prefix "module.".
 class HCModuleImpl : public torch::nn::Module {
  public:
-  /// A function that lists the nodes of a model.
-  using list_of_nodes = detail::hc_model::list_of_nodes;
-
   /// \param model  its children are the nodes
   explicit HCModuleImpl(torch::nn::Sequential model, HCConfig config = {})
       : HCModuleImpl(detail::hc_model{std::move(model)}, std::move(config)) {}
   /// \param model  any module, whose calls are recorded
   explicit HCModuleImpl(torch::nn::AnyModule model, HCConfig config = {})
       : HCModuleImpl(detail::hc_model{std::move(model)}, std::move(config)) {}
-  /// \param model  the module with the parameters and modes   \param nodes  modules of one tensor each, which give the
-  ///   model when they are called one after the other. An HCModule made from such a list cannot be cloned
-  HCModuleImpl(torch::nn::AnyModule model, std::vector<torch::nn::AnyModule> nodes, HCConfig config = {})
-      : HCModuleImpl(detail::hc_model{std::move(model), std::move(nodes)}, std::move(config)) {}
-  /// \param nodes_of  lists the nodes of the model; called again for a copied model when this module is cloned
-  HCModuleImpl(torch::nn::AnyModule model, list_of_nodes nodes_of, HCConfig config = {})
-      : HCModuleImpl(detail::hc_model{std::move(model), std::move(nodes_of)}, std::move(config)) {}
 
   /// The model's output. A call is planned when it ends, if none has run the same operators before; until then its
   /// blocks are not known, and nothing is dropped.
-  /// \throws as `checkpoint`; invalid_plan   for an invalid block size, and if the planner returns invalid blocks;
-  ///   infeasible_budget   with `strict`, once a limit is passed
+  /// \throws as `checkpoint`; invalid_plan   for an invalid block size, and if the planner returns invalid blocks
   [[nodiscard]] at::Tensor forward(at::Tensor const& x) { return call(x); }
   /// The same for a model with several inputs, whose nodes are its operators.
   /// \tparam Result  what the model returns   \param inputs  of exactly the types that the model takes
@@ -126,11 +136,10 @@ class HCModuleImpl : public torch::nn::Module {
     telling.finish();
   }
   /// Runs forward once on an example and makes a new plan; then buffers and generators are as before.
+  /// \tparam Result  what the model returns   \param example_inputs  of exactly the types that the model takes
   /// \throws as `forward`
-  HCExecutor const& configure_executor(at::Tensor const& example_input) { return configure_calls(example_input); }
-  /// The same for a model with several inputs.
   template <class Result = at::Tensor, class... Inputs>
-  HCExecutor const& configure_calls(Inputs const&... example_inputs) {
+  HCExecutor const& configure_executor(Inputs const&... example_inputs) {
     executor_.calls_->kinds.clear();
     auto leaves = buffers();
     at::AutoGradMode const records{true};
@@ -145,16 +154,14 @@ class HCModuleImpl : public torch::nn::Module {
   }
   /// \throws invalid_call   before the first forward and `configure_executor`
   [[nodiscard]] HCExecutor const& executor() const {
-    if (!executor_.limit_ && executor_.kind() == nullptr)
+    if (executor_.kind() == nullptr)
       throw invalid_call{who, "nothing is configured", {}, "call forward or configure_executor first"};
     return executor_;
   }
   /// A copy of the model with the same config; also used when this module is a child of a module that is cloned. The
   /// copy plans at its own first forward.
-  /// \throws invalid_call   if the nodes were given as a list, because the matching modules of the copied model are
-  ///   unknown
   [[nodiscard]] std::shared_ptr<torch::nn::Module> clone(detail::device_choice const& device = {}) const override {
-    return std::shared_ptr<HCModuleImpl>(new HCModuleImpl(model_.clone(device, who), config_));
+    return std::shared_ptr<HCModuleImpl>(new HCModuleImpl(model_.clone(device), config_));
   }
   void pretty_print(std::ostream& stream) const override { stream << "cairn::libtorch::HCModule"; }  ///< its name
 
@@ -177,12 +184,6 @@ class HCModuleImpl : public torch::nn::Module {
     config_ = copy->config_;
     model_ = copy->model_;
     executor_.calls_ = std::make_shared<detail::recorded_calls>();
-    executor_.limit_.reset();
-  }
-  [[nodiscard]] std::optional<byte_size> limit() const {
-    if (config_.memory_limit()) return config_.memory_limit();
-    if (config_.block_size() != 0 || config_.planner() || config_.policy()) return {};
-    return libtorch::memory_limit();
   }
   void tell_notice(char const* text) const {
     if (config_.notice()) config_.notice()(text);
@@ -195,21 +196,13 @@ class HCModuleImpl : public torch::nn::Module {
   }
   template <class Result, class... Inputs>
   [[nodiscard]] Result recorded(Inputs const&... inputs) {
-    auto const bytes = limit();
-    if (bytes && config_.policy())
-      throw invalid_plan{who,
-                         "a policy and a memory limit are given",
-                         {{"limit", bytes->count()}},
-                         "give one of them: a limit decides itself what is held"};
-    if (!bytes && config_.block_size() < 0)
+    if (config_.block_size() < 0)
       throw invalid_plan{who,
                          "a block has a negative number of nodes",
                          {{"block_size", config_.block_size()}},
                          "give 1 or more, or 0 for the square root of their number"};
     auto const calls = executor_.calls_;
-    executor_.limit_ = bytes ? std::optional{byte_budget{*bytes}.count()} : std::nullopt;
-    calls->begin(executor_.limit_, config_);
-    if (bytes) return calls->within_limit<Result>(config_, [&] { return model_.call<Result>(inputs...); });
+    calls->begin(config_);
     return calls->by_blocks<Result>(
         config_,
         [&](auto const& begin) -> Result {

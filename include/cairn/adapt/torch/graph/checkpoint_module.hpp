@@ -1,35 +1,93 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file checkpoint_module.hpp  Runs a model of any shape, unchanged, within a memory limit.
-#include <cairn/language.hpp>  // first: an older language gets its message
-#include <ATen/core/Tensor.h>
-#include <ATen/core/grad_mode.h>
 #include <algorithm>
-#include <cstdint>
 #include <functional>
-#include <iostream>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
+#include <ATen/core/Tensor.h>
+#include <ATen/core/grad_mode.h>
 #include <torch/arg.h>
 #include <torch/csrc/jit/frontend/tracer.h>
 #include <torch/nn/module.h>
-#include <type_traits>
-#include <utility>
 #include <cairn/adapt/torch/checkpoint/detail/region_call.hpp>
-#include <cairn/adapt/torch/graph/output_hooks.hpp>
 #include <cairn/adapt/torch/memory/memory_limit.hpp>
-#include <cairn/adapt/torch/record/detail/on_success.hpp>
-#include <cairn/adapt/torch/record/detail/recorded_verb.hpp>
-#include <cairn/adapt/torch/record/pin.hpp>
+#include <cairn/adapt/torch/record/detail/record_scope.hpp>
+#include <cairn/adapt/torch/record/keep.hpp>
 #include <cairn/adapt/torch/record/record_report.hpp>
 #include <cairn/adapt/torch/state/detail/name_matches.hpp>
 #include <cairn/core/byte_budget.hpp>
 #include <cairn/core/error.hpp>
+#include <cairn/language.hpp>  // first: an older language gets its message
 
 namespace cairn::libtorch {
+
+/// Called with the name of a layer and its output, which has no history.
+using output_callback = std::function<void(std::string const& layer, at::Tensor const& output)>;
+
+namespace detail {
+
+/// The hooks of one checkpointed module. Threads may share it.
+class output_hooks {
+ public:
+  struct entry {
+    std::string pattern;
+    output_callback callback;
+  };
+  /// \returns what keeps the hook
+  [[nodiscard]] std::shared_ptr<entry const> add(std::string pattern, output_callback callback) {
+    std::lock_guard const lock{access_};
+    auto const one = std::make_shared<entry const>(entry{std::move(pattern), std::move(callback)});
+    all_.push_back(one);
+    return one;
+  }
+  [[nodiscard]] std::vector<std::shared_ptr<entry const>> all() {
+    std::lock_guard const lock{access_};
+    std::erase_if(all_, [](auto const& one) { return one.expired(); });
+    std::vector<std::shared_ptr<entry const>> living;
+    for (auto const& one : all_)
+      if (auto hook = one.lock()) living.push_back(std::move(hook));
+    return living;
+  }
+
+ private:
+  std::mutex access_;
+  std::vector<std::weak_ptr<entry const>> all_;
+};
+
+/// Whether a part of the module that has parameters or buffers, its own or those of its parts, has a matching name.
+[[nodiscard]] inline bool has_layer(torch::nn::Module const& module, std::string_view pattern) {
+  bool found = false;
+  layer_watch const all{module, [&](std::string_view layer) {
+    found = found || name_matches(pattern, layer);
+    return false;
+  }};
+  return found;
+}
+
+}  // namespace detail
+
+/// A hook that is registered; removed by the destructor. Moved, not copied.
+class output_hook_handle {
+ public:
+  output_hook_handle() = default;
+  /// For `CheckpointedModule::register_hook`.
+  explicit output_hook_handle(std::shared_ptr<void const> hook) : hook_{std::move(hook)} {}
+  /// Takes over the hook.
+  output_hook_handle(output_hook_handle&&) noexcept = default;
+  /// Takes over the hook, and removes its own.
+  output_hook_handle& operator=(output_hook_handle&&) noexcept = default;
+
+  void remove() noexcept { hook_.reset(); }  ///< removes the hook early; a second call does nothing
+
+ private:
+  std::shared_ptr<void const> hook_;
+};
 
 /// Options of `checkpoint_module`.
 struct ModuleOptions {
@@ -101,7 +159,7 @@ class CheckpointedModule {
                          {},
                          module == nullptr ? "name it with ModuleOptions().module(net)"
                                            : "named_parameters() lists the names; * stands for any characters"};
-    return {of_->hooks, of_->hooks->add(std::move(pattern), std::move(callback))};
+    return output_hook_handle{of_->hooks.add(std::move(pattern), std::move(callback))};
   }
 
  private:
@@ -115,7 +173,7 @@ class CheckpointedModule {
     std::optional<byte_budget> limit;
     ModuleOptions options;
     detail::recorded_verb calls;
-    std::shared_ptr<detail::output_hooks> hooks = std::make_shared<detail::output_hooks>();
+    detail::output_hooks hooks;
     [[nodiscard]] torch::nn::Module const* module() {
       return options.module() ? options.module().get() : detail::module_of(f);
     }
@@ -141,18 +199,18 @@ class CheckpointedModule {
                            });
   }
   [[nodiscard]] std::shared_ptr<detail::layer_watch> watched() const {
-    auto const hooks = of_->hooks->all();
+    auto const hooks = of_->hooks.all();
     if (hooks.empty()) return nullptr;
     return std::make_shared<detail::layer_watch>(*of_->module(), [&](std::string_view layer) {
       return std::any_of(hooks.begin(), hooks.end(),
-                         [&](auto const& one) { return detail::name_matches(one.pattern, layer); });
+                         [&](auto const& one) { return detail::name_matches(one->pattern, layer); });
     });
   }
   void show(detail::layer_watch const& layers) const {
-    auto const hooks = of_->hooks->all();
+    auto const hooks = of_->hooks.all();
     layers.show([&](std::string const& layer, at::Tensor const& output) {
       for (auto const& one : hooks)
-        if (detail::name_matches(one.pattern, layer)) one.callback(layer, output);
+        if (detail::name_matches(one->pattern, layer)) one->callback(layer, output);
     });
   }
 

@@ -9,19 +9,17 @@
 #include <ostream>
 #include <tuple>
 #include <utility>
-#include <vector>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
 #include <torch/arg.h>
 #include <torch/nn/cloneable.h>
 #include <torch/nn/module.h>
+#include <torch/nn/modules/rnn.h>
 #include <torch/nn/pimpl.h>
-#include <cairn/adapt/torch/loop/detail/step_identity.hpp>
 #include <cairn/adapt/torch/loop/loop_estimate.hpp>
 #include <cairn/adapt/torch/loop/loop_options.hpp>
 #include <cairn/adapt/torch/loop/loop_plans.hpp>
 #include <cairn/adapt/torch/loop/scan.hpp>
-#include <cairn/adapt/torch/loop/scan_estimate.hpp>
 #include <cairn/adapt/torch/state/detail/device_choice.hpp>
 #include <cairn/adapt/torch/state/tensor_state.hpp>
 #include <cairn/core/error.hpp>
@@ -34,24 +32,6 @@ struct CheckpointedCellOptions {
   TORCH_ARG(bool, batch_first) = false;
   /// Options of the loop over the sequence. The cell's own parameters and buffers need not be named.
   TORCH_ARG(LoopOptions, loop) = {};
-
- public:
-  /// The loop's `checkpoints`.
-  CheckpointedCellOptions& checkpoints(std::int64_t count) {
-    loop_.checkpoints(count);
-    return *this;
-  }
-  /// The loop's `block_size`.
-  CheckpointedCellOptions& block_size(std::int64_t steps) {
-    loop_.block_size(steps);
-    return *this;
-  }
-  /// The loop's `memory_limit`, in bytes or as a share of the free memory.
-  template <class Limit>
-  CheckpointedCellOptions& memory_limit(Limit const& limit) {
-    loop_.memory_limit(limit);
-    return *this;
-  }
 };
 
 namespace detail {
@@ -151,7 +131,7 @@ class CheckpointedCellImpl : public torch::nn::Cloneable<CheckpointedCellImpl<Ce
       auto output = detail::tensors_of(next).front();
       return {std::move(next), std::move(output)};
     }
-    [[nodiscard]] detail::step_identity identity() const { return detail::identity_of(cell); }
+    [[nodiscard]] detail::plan_key identity() const { return detail::identity_of(cell); }
   };
   [[nodiscard]] step_of_cell step() const { return {cell_}; }
   [[nodiscard]] LoopOptions loop() const {
@@ -186,39 +166,33 @@ class CheckpointedCellImpl : public torch::nn::Cloneable<CheckpointedCellImpl<Ce
 
 namespace detail {
 
-/// Stands for a refused module, so that using it causes no second error.
-struct refused_module : torch::nn::Module {
-  template <class... Arguments>
-  std::tuple<at::Tensor, at::Tensor> forward(Arguments const&...);
-  template <class... Arguments>
-  LoopEstimate estimate(Arguments const&...);
-};
-
-}  // namespace detail
-
-/// Refuses types that are not cells, with one message.
+/// The cell, or one that stands for a type that is refused, so that using it causes no second error.
 template <class Cell>
-class CheckpointedCell {
-  static constexpr bool is_cell = detail::recurrent_cell<Cell>;
+struct checked_cell {
+  static constexpr bool is_cell = recurrent_cell<Cell>;
   static_assert(is_cell,
                 "cairn: the cell must be a module holder, such as torch::nn::LSTMCell, with forward(input, state) that "
                 "returns the next state");
-
- public:
-  /// Cell is deduced from it.
-  explicit CheckpointedCell(Cell const& cell, CheckpointedCellOptions const& options = {});
-  detail::refused_module* operator->() const;  ///< never called
+  using type = torch::nn::LSTMCell;
 };
+template <recurrent_cell Cell>
+struct checked_cell<Cell> { using type = Cell; };
+
+}  // namespace detail
+
 /// A module holder of `CheckpointedCellImpl`: `cairn::libtorch::CheckpointedCell rnn{torch::nn::LSTMCell(64, 256),
 /// cairn::libtorch::CheckpointedCellOptions()...}`.
-template <detail::recurrent_cell Cell>
-class CheckpointedCell<Cell> : public torch::nn::ModuleHolder<CheckpointedCellImpl<Cell>> {
+template <class Cell>
+class CheckpointedCell
+    : public torch::nn::ModuleHolder<CheckpointedCellImpl<typename detail::checked_cell<Cell>::type>> {
  public:
-  using Impl = CheckpointedCellImpl<Cell>;  ///< the module
+  using Impl = CheckpointedCellImpl<typename detail::checked_cell<Cell>::type>;  ///< the module
 
   /// \param cell  shared, not copied
   explicit CheckpointedCell(Cell cell, CheckpointedCellOptions const& options = {})
-      : torch::nn::ModuleHolder<Impl>{std::make_shared<Impl>(std::move(cell), options)} {}
+      : torch::nn::ModuleHolder<Impl>{nullptr} {
+    if constexpr (detail::recurrent_cell<Cell>) this->impl_ = std::make_shared<Impl>(std::move(cell), options);
+  }
   /// An empty holder, for a member that the constructor of its module fills.
   CheckpointedCell(std::nullptr_t) : torch::nn::ModuleHolder<Impl>{nullptr} {}
   /// A holder of an existing module, for example from `register_module`.

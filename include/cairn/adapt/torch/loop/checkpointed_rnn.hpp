@@ -13,34 +13,77 @@
 #include <type_traits>
 #include <utility>
 #include <vector>
+#include <ATen/core/Tensor.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/dropout.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/gru_cell.h>
+#include <ATen/ops/linear.h>
+#include <ATen/ops/lstm_cell.h>
+#include <ATen/ops/rnn_relu_cell.h>
+#include <ATen/ops/rnn_tanh_cell.h>
+#include <ATen/ops/sigmoid.h>
 #include <ATen/ops/stack.h>
+#include <ATen/ops/tanh.h>
 #include <ATen/ops/zeros.h>
-#include <ATen/ops/zeros_like.h>
 #include <torch/nn/module.h>
 #include <torch/nn/modules/rnn.h>
 #include <torch/nn/pimpl.h>
 #include <torch/nn/utils/rnn.h>
 #include <cairn/adapt/torch/loop/detail/loop_limit.hpp>
-#include <cairn/adapt/torch/loop/detail/recurrent_estimate.hpp>
-#include <cairn/adapt/torch/loop/detail/recurrent_step.hpp>
-#include <cairn/adapt/torch/loop/detail/step_identity.hpp>
 #include <cairn/adapt/torch/loop/loop_estimate.hpp>
 #include <cairn/adapt/torch/loop/loop_options.hpp>
 #include <cairn/adapt/torch/loop/loop_plans.hpp>
 #include <cairn/adapt/torch/loop/scan.hpp>
-#include <cairn/adapt/torch/loop/scan_estimate.hpp>
 #include <cairn/adapt/torch/state/detail/device_choice.hpp>
 #include <cairn/adapt/torch/state/tensor_state.hpp>
 #include <cairn/core/bytes.hpp>
 #include <cairn/core/error.hpp>
-#include <cairn/core/wide.hpp>
 #include <cairn/door/detail/refused.hpp>
 
 namespace cairn::libtorch {
 namespace detail {
+
+/// The weights of one layer in one direction; undefined if the layer has none.
+struct recurrent_weights {
+  at::Tensor ih, hh, bias_ih, bias_hh, projection;
+};
+
+/// The state of such a layer, and its step. `next` takes the state's tensors, the output first, and returns the next
+/// ones, by the kernel of the cell module.
+template <class Layer>
+class recurrent_step {
+  static constexpr bool is_lstm = std::is_same_v<Layer, torch::nn::LSTMImpl>,
+                        is_gru = std::is_same_v<Layer, torch::nn::GRUImpl>;
+
+ public:
+  static constexpr char const* who = is_lstm  ? "cairn::libtorch::CheckpointedLSTM"
+                                     : is_gru ? "cairn::libtorch::CheckpointedGRU"
+                                              : "cairn::libtorch::CheckpointedRNN";
+  static constexpr std::size_t parts = is_lstm ? 2 : 1;
+
+  explicit recurrent_step([[maybe_unused]] Layer const& layer) {
+    if constexpr (!is_lstm && !is_gru)  // get_if is found in std or c10, depending on LibTorch
+      relu_ = get_if<torch::enumtype::kReLU>(&layer.options.nonlinearity()) != nullptr;
+  }
+  [[nodiscard]] tensor_list next(at::Tensor const& x, at::TensorList state, recurrent_weights const& w) const {
+    if constexpr (is_gru) return {at::gru_cell(x, state[0], w.ih, w.hh, w.bias_ih, w.bias_hh)};
+    else if constexpr (!is_lstm)
+      return {relu_ ? at::rnn_relu_cell(x, state[0], w.ih, w.hh, w.bias_ih, w.bias_hh)
+                    : at::rnn_tanh_cell(x, state[0], w.ih, w.hh, w.bias_ih, w.bias_hh)};
+    else if (!w.projection.defined()) {
+      auto const [h, c] = at::lstm_cell(x, state, w.ih, w.hh, w.bias_ih, w.bias_hh);
+      return {h, c};
+    } else {  // at::lstm_cell does not support projections
+      auto const gates = (at::linear(x, w.ih, w.bias_ih) + at::linear(state[0], w.hh, w.bias_hh)).chunk(4, 1);
+      auto const c = at::sigmoid(gates[1]) * state[1] + at::sigmoid(gates[0]) * at::tanh(gates[2]);
+      return {at::linear(at::sigmoid(gates[3]) * at::tanh(c), w.projection), c};
+    }
+  }
+
+ private:
+  bool relu_ = false;
+};
 
 /// The initial state that a layer's forward takes, and the last state that it returns.
 template <class Layer, class Result, class Start>
@@ -102,22 +145,20 @@ class CheckpointedLayersImpl : public Layer {
     }
     return {this->options.batch_first() ? ys.transpose(0, 1) : ys, stacked(last)};
   }
-  /// What a forward over xs and its backward will take, as `cairn::libtorch::estimate` of a scan. For a bidirectional
-  /// module, counts and seconds are those of all scans together, `checkpoints` and `block_size` the largest of one
-  /// scan, and `costs` those of the first layer. `caller_bytes` has everything that no limit counts: outputs, last
-  /// states, gradients of xs, and the outputs between bidirectional layers. Cost: the first steps of the first two
-  /// layers, forward and backward.
+  /// What a forward over xs and its backward will take, as `cairn::libtorch::estimate` of a scan; `caller_bytes` has
+  /// the last states, too. Cost: the first steps, forward and backward.
   /// \param xs, start  as for `forward`
-  /// \throws as `forward`, and `invalid_call` if a profiler of LibTorch is on in this thread
+  /// \throws as `forward`, and `invalid_call` if a profiler of LibTorch is on in this thread, or for two directions
   [[nodiscard]] LoopEstimate estimate(at::Tensor const& xs, Start start = {}) {
+    if (directions() > 1)
+      throw invalid_call{step::who, "only modules of one direction are estimated: others are two loops a layer", {},
+                         "read what it takes from LoopOptions().stats(report)"};
     auto const along = lengthwise(xs);
     auto const states = initial_states(start, along);
-    auto const last_states = detail::bytes_of_all(detail::tensors_of(states));
-    if (directions() > 1) return estimate_both(along, states, last_states);
     std::vector<std::size_t> places(layers());
     std::iota(places.begin(), places.end(), std::size_t{0});
     auto sum = cairn::libtorch::estimate(step_of(places), states, along, loop_of(places, 1));
-    if (sum.forward > 0) sum.caller_bytes += last_states;
+    if (sum.forward > 0) sum.caller_bytes += detail::bytes_of_all(detail::tensors_of(states));
     return sum;
   }
   /// Refused with one message: sequences of different lengths.
@@ -153,7 +194,7 @@ class CheckpointedLayersImpl : public Layer {
     step cell;
     std::vector<detail::recurrent_weights> weights;
     double share;  ///< probability of dropout between the layers
-    detail::step_identity of;
+    detail::plan_key of;
 
     [[nodiscard]] std::pair<std::vector<tensor_list>, at::Tensor> operator()(std::vector<tensor_list> const& before,
                                                                              at::Tensor const& x) const {
@@ -166,7 +207,7 @@ class CheckpointedLayersImpl : public Layer {
       }
       return {std::move(next), std::move(input)};
     }
-    [[nodiscard]] detail::step_identity const& identity() const { return of; }
+    [[nodiscard]] detail::plan_key const& identity() const { return of; }
   };
 
   [[nodiscard]] std::size_t layers() const { return std::size_t(this->options.num_layers()); }
@@ -254,7 +295,7 @@ class CheckpointedLayersImpl : public Layer {
     std::vector<detail::recurrent_weights> weights;
     for (auto const place : places) weights.push_back(weights_of(place));
     double const share = this->is_training() ? this->options.dropout() : 0;
-    detail::step_identity of;
+    detail::plan_key of;
     of.add_whole(*this);
     for (auto const place : places) of.add(place);
     of.add(std::bit_cast<std::int64_t>(share));
@@ -270,36 +311,6 @@ class CheckpointedLayersImpl : public Layer {
     if (xs.size(0) == 0) ys = at::empty({0, xs.size(1), part_sizes().front()}, xs.options().requires_grad(false));
     for (std::size_t k = 0; k < places.size(); ++k) last[places[k]] = last_states[k];
     return ys;
-  }
-  /// What the scans of both directions take. Each layer is measured by its first scan; the third and later layers are
-  /// taken to be like the second.   \param last_states  bytes of what `forward` returns besides the outputs
-  [[nodiscard]] LoopEstimate estimate_both(at::Tensor const& xs, std::vector<tensor_list> const& states,
-                                           wide last_states) const {
-    bool const drops = this->options.dropout() > 0 && this->is_training();
-    wide const output = wide(xs.size(0)) * wide(states.front().front().nbytes());
-    std::vector<detail::bidirectional_layer> all;
-    for (std::size_t layer = 0; layer < layers(); ++layer) {
-      std::vector<std::size_t> const places{2 * layer};
-      std::vector<tensor_list> state(1);  // with its own memory, because the given states may share theirs
-      for (auto const& part : states[places.front()])
-        state.front().push_back(at::zeros_like(part).requires_grad_(part.requires_grad()));
-      auto input = xs;
-      if (layer > 0) {  // has the size of such an input, but the memory of one row
-        auto const row = at::zeros({1, xs.size(1), 2 * part_sizes().front()}, xs.options()).requires_grad_(true);
-        input = row.expand({xs.size(0), -1, -1});
-      }
-      auto const way = layer > 1
-                           ? all.back().way
-                           : cairn::libtorch::estimate(step_of(places), state, input, loop_of(places, states.size()));
-      all.push_back({way, wide(input.nbytes()), output, input.requires_grad()});
-    }
-    auto sum = detail::sum_of_scans(all);
-    if (sum.forward == 0) return sum;
-    sum.limit_bytes = detail::limit_of(loop_, detail::tensors_of(states), 0);
-    detail::bidirectional_simulation const simulated{all, drops, last_states};
-    sum.peak_bytes = simulated.peak() - simulated.callers();
-    sum.caller_bytes = simulated.callers();
-    return sum;
   }
   /// The last states in the form of `forward`.
   [[nodiscard]] static State stacked(std::vector<tensor_list> const& last) {

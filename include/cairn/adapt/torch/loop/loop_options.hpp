@@ -2,30 +2,86 @@
 #pragma once
 /// \file loop_options.hpp  Options of a loop over tensors.
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <type_traits>
 #include <utility>
 #include <vector>
+#include <ATen/core/Tensor.h>
 #include <torch/arg.h>
 #include <torch/nn/module.h>
-#include <cairn/adapt/torch/loop/detail/shared_observer.hpp>
 #include <cairn/adapt/torch/loop/loop_plans.hpp>
 #include <cairn/adapt/torch/loop/slot_pool.hpp>
-#include <cairn/adapt/torch/loop/step_callbacks.hpp>
 #include <cairn/adapt/torch/loop/step_stats.hpp>
 #include <cairn/adapt/torch/state/determinism.hpp>
-#include <cairn/adapt/torch/state/rng.hpp>
+#include <cairn/adapt/torch/state/rng_states.hpp>
 #include <cairn/adapt/torch/state/tensor_state.hpp>
 #include <cairn/core/bytes.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/core/event.hpp>
 #include <cairn/rules/replay_check.hpp>
+#include <cairn/run/sweep/detail/execute.hpp>
 #include <cairn/schedule/any.hpp>
 
 namespace cairn::libtorch {
+
+/// What a loop calls while it runs, for `LoopOptions().callbacks(...)`; empty functions are skipped. Steps are counted
+/// from 0, and 0 <= begin < end. The functions must not change the tensors passed to them. Their exceptions pass
+/// through the loop unchanged.
+struct StepCallbacks {
+  std::function<void(std::int64_t begin, std::int64_t end)>
+      run_forward;  ///< called before steps [begin, end) run, for the first time or again
+  std::function<void(std::int64_t begin, std::int64_t end)>
+      run_backward;  ///< called before steps [begin, end) are differentiated, together
+  std::function<void(std::int64_t step, at::TensorList parts)>
+      state;  ///< receives the parts of the state before this step
+  std::function<void(std::int64_t step, at::TensorList parts)>
+      grad;  ///< receives the gradients with respect to that state; undefined if there is none
+};
+
 namespace detail {
+
+/// One observer, or none. Copies share it, so that it lives as long as the last graph whose backward may call it.
+class shared_observer {
+ public:
+  shared_observer() = default;
+  /// \param told  null: none
+  template <class Observer>
+  explicit shared_observer(std::shared_ptr<Observer> watcher) {
+    if (watcher) call_ = [watcher = std::move(watcher)](event const& seen) { tell(*watcher, seen); };
+  }
+  [[nodiscard]] explicit operator bool() const noexcept { return bool(call_); }
+  /// \pre there is one
+  void operator()(event const& seen) const { call_(seen); }
+
+ private:
+  template <class Observer>
+  static void tell(std::reference_wrapper<Observer> watcher, event const& seen) { tell(watcher.get(), seen); }
+  /// Passes an event on with the clock of the observer's type, which the executor does not know.
+  template <class Observer>
+  static void tell(Observer& watcher, event const& seen) {
+    event::source const same{
+        &seen, [](void const* of) { return static_cast<event const*>(of)->bytes_held(); },
+        [](void const* of, event::sink sink, void* context) {
+          return static_cast<event const*>(of)->each_buffer(
+              [&](void const* bytes, std::size_t size) { sink(context, bytes, size); });
+        },
+        cairn::detail::clock_of<Observer>(),
+        [](void const* of, sweep_work& left) {
+          auto const work = static_cast<event const*>(of)->work_left();
+          if (!work) return false;
+          left.runs += work->runs;
+          left.reversals += work->reversals;
+          return true;
+        }};
+    watcher(event{seen.what(), seen.phase(), seen.moment(), same});
+  }
+
+  std::function<void(event const&)> call_;
+};
 
 template <class T> inline constexpr bool is_shared_pointer = false;
 template <class T> inline constexpr bool is_shared_pointer<std::shared_ptr<T>> = true;

@@ -13,20 +13,24 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
 #include <cairn/adapt/torch/loop/detail/loop_body.hpp>
-#include <cairn/adapt/torch/loop/detail/sequence_traits.hpp>
 #include <cairn/adapt/torch/loop/detail/stats_recorder.hpp>
-#include <cairn/adapt/torch/loop/detail/step_identity.hpp>
 #include <cairn/adapt/torch/loop/detail/tensor_series.hpp>
 #include <cairn/adapt/torch/loop/loop.hpp>
 #include <cairn/adapt/torch/loop/loop_options.hpp>
 #include <cairn/adapt/torch/loop/loop_plan.hpp>
-#include <cairn/adapt/torch/loop/tensor_sequence.hpp>
+#include <cairn/adapt/torch/loop/loop_plans.hpp>
 #include <cairn/adapt/torch/state/tensor_state.hpp>
 #include <cairn/core/action.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/door/detail/refused.hpp>
 
 namespace cairn::libtorch {
+
+/// An input of `checkpointed_scan`: a tensor [T, ...], a vector of T tensors or of T states, or a tuple or pair of such
+/// sequences.
+template <class Sequence>
+concept tensor_sequence = requires { typename detail::sequence_traits<Sequence>::element; };
+
 namespace detail {
 
 inline constexpr char const* scan_name = "cairn::libtorch::checkpointed_scan";
@@ -116,7 +120,7 @@ template <class State, class Input, class Output, class Step>
   };
 }
 /// Runs a scan of at least one step.
-[[nodiscard]] inline loop_results run_scan(flat_step step, step_identity of, step_index steps,
+[[nodiscard]] inline loop_results run_scan(flat_step step, plan_key of, step_index steps,
                                            tensor_list const& initial, loop_data const& data, LoopOptions options) {
   if (at::GradMode::is_enabled())
     return run_loop(scan_name, std::move(step), std::move(of), steps, initial, data, std::move(options));
@@ -172,10 +176,7 @@ template <class Output>
 template <class Step, class X0, class Xs>
 [[nodiscard]] auto checkpointed_scan(Step&& step, X0&& x, Xs const& xs, LoopOptions options) {
   using State = std::remove_cvref_t<X0>;
-  constexpr bool is_state = tensor_state<State>, is_sequence = tensor_sequence<Xs>;
-  static_assert(is_state,
-                "cairn: the state must be a tensor, tuples, vectors or dictionaries of tensors, or a type with "
-                "cairn::libtorch::tensor_traits");
+  constexpr bool is_state = detail::check_state<State>(), is_sequence = tensor_sequence<Xs>;
   static_assert(is_sequence,
                 "cairn: the third argument must be a tensor [T, ...], a vector of T tensors, or a tuple of such");
   if constexpr (!is_state || !is_sequence) return cairn::detail::refuse<detail::refused_scan<State, Xs>>();

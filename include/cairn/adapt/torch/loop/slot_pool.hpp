@@ -4,9 +4,9 @@
 /// the loop.
 #include <cstddef>
 #include <cstdint>
-#include <utility>
 #include <vector>
 #include <ATen/ATen.h>
+#include <cairn/adapt/torch/state/detail/tensor_metadata.hpp>
 #include <cairn/core/error.hpp>
 
 namespace cairn::libtorch {
@@ -30,7 +30,7 @@ class slot_pool {
     if (mode == SlotMode::Lazy) return;
     for (auto& slot : slots_)
       for (auto const& part : like)
-        slot.parts.push_back({part.defined() ? at::empty_like(part.detach()) : at::Tensor{}});
+        slot.parts.emplace_back(part.defined() ? at::empty_like(part.detach()) : at::Tensor{});
   }
 
   [[nodiscard]] std::size_t size() const noexcept { return slots_.size(); }  ///< slots
@@ -47,12 +47,12 @@ class slot_pool {
     entry.full = false;  // the code below may throw half-way
     entry.parts.resize(state.size());
     for (std::size_t k = 0; k < state.size(); ++k) {
-      auto& [tensor, version] = entry.parts[k];
+      auto& tensor = entry.parts[k].value;
       if (!state[k].defined() || mode_ == SlotMode::Lazy)
         tensor = state[k].defined() ? state[k].detach() : at::Tensor{};
       else if (fits(tensor, state[k])) tensor.copy_(state[k]);
       else tensor = state[k].detach().clone();
-      version = version_of(tensor);
+      entry.parts[k].version = detail::version_of(tensor);
     }
     entry.full = true;
   }
@@ -65,12 +65,12 @@ class slot_pool {
           "cairn::libtorch::slot_pool::load", "the slot keeps no state", {{"slot", slot}}, "save one there first"};
     std::vector<at::Tensor> state;
     for (std::size_t k = 0; k < entry.parts.size(); ++k) {
-      if (version_of(entry.parts[k].tensor) != entry.parts[k].version)
+      if (!entry.parts[k].unchanged())
         throw invalid_call{"cairn::libtorch::slot_pool::load",
                            "a tensor was changed in place after it was kept",
                            {{"slot", slot}, {"part", k}},
                            "let the step make new tensors, or take SlotMode::Eager"};
-      state.push_back(entry.parts[k].tensor);
+      state.push_back(entry.parts[k].value);
     }
     return state;
   }
@@ -89,24 +89,16 @@ class slot_pool {
   [[nodiscard]] std::int64_t bytes() const {
     std::int64_t sum = 0;
     for (auto const& slot : slots_)
-      for (auto const& part : slot.parts) sum += part.tensor.defined() ? std::int64_t(part.tensor.nbytes()) : 0;
+      for (auto const& part : slot.parts) sum += part.value.defined() ? std::int64_t(part.value.nbytes()) : 0;
     return sum;
   }
 
  private:
-  struct saved_part {
-    at::Tensor tensor;
-    std::int64_t version = 0;
-  };
   struct one_slot {
-    std::vector<saved_part> parts;
+    std::vector<detail::saved_tensor> parts;
     bool full = false;
   };
 
-  [[nodiscard]] static std::int64_t version_of(at::Tensor const& part) {
-    return part.defined() && !part.is_inference() ? std::int64_t(part._version())
-                                                  : 0;  // tensors of inference mode have no version
-  }
   [[nodiscard]] static bool fits(at::Tensor const& entry, at::Tensor const& part) {
     return entry.defined() && entry.sizes() == part.sizes() && entry.scalar_type() == part.scalar_type() &&
            entry.device() == part.device() && entry.use_count() == 1 && entry.storage().use_count() == 1;

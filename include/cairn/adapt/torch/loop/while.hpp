@@ -3,23 +3,22 @@
 /// \file while.hpp  A loop over tensors of unknown length, as one node of the autograd graph.
 #include <concepts>
 #include <cstddef>
-#include <cstdint>
 #include <functional>
 #include <memory>
 #include <type_traits>
 #include <utility>
 #include <ATen/core/grad_mode.h>
-#include <cairn/adapt/torch/loop/detail/forward_mode.hpp>
 #include <cairn/adapt/torch/loop/detail/loop_body.hpp>
 #include <cairn/adapt/torch/loop/detail/loop_limit.hpp>
 #include <cairn/adapt/torch/loop/detail/loop_sweep.hpp>
 #include <cairn/adapt/torch/loop/detail/stats_recorder.hpp>
-#include <cairn/adapt/torch/loop/detail/step_identity.hpp>
-#include <cairn/adapt/torch/loop/detail/while_plan.hpp>
+#include <cairn/adapt/torch/loop/detail/step_data.hpp>
 #include <cairn/adapt/torch/loop/loop.hpp>
 #include <cairn/adapt/torch/loop/loop_options.hpp>
+#include <cairn/adapt/torch/loop/loop_plan.hpp>
+#include <cairn/adapt/torch/loop/loop_plans.hpp>
+#include <cairn/adapt/torch/state/detail/environment.hpp>
 #include <cairn/adapt/torch/state/detail/read_tracker.hpp>
-#include <cairn/adapt/torch/state/detail/rng_autocast.hpp>
 #include <cairn/adapt/torch/state/tensor_state.hpp>
 #include <cairn/core/action.hpp>
 #include <cairn/core/error.hpp>
@@ -87,29 +86,25 @@ template <class Step, class X0, class KeepGoing>
 [[nodiscard]] auto checkpointed_while(Step&& step, X0&& x, KeepGoing&& keep_going, LoopOptions options) {
   using State = std::remove_cvref_t<X0>;
   using Third = std::remove_cvref_t<KeepGoing>;
-  constexpr bool is_state = tensor_state<State>, in_order = is_state || !tensor_state<Third>;
+  constexpr bool in_order = tensor_state<State> || !tensor_state<Third>;
   static_assert(in_order, "cairn: the step comes first, then the state, then keep_going, and the options last");
-  static_assert(is_state || !in_order,
-                "cairn: the state must be a tensor, tuples, vectors or dictionaries of tensors, or a type with "
-                "cairn::libtorch::tensor_traits");
   if constexpr (!in_order) return cairn::detail::refuse<Third>();
-  else if constexpr (!is_state) return cairn::detail::refuse<typename cairn::detail::first_returned<State>::type>();
+  else if constexpr (!detail::check_state<State>())
+    return cairn::detail::refuse<typename cairn::detail::first_returned<State>::type>();
   else {
     constexpr bool asks = detail::asks_of_state<std::remove_reference_t<KeepGoing>, State>;
     static_assert(asks,
                   "cairn: keep_going comes third, `keep_going(x, i)` or `keep_going(x)`, and must return bool; of a "
                   "tensor, .item<bool>()");
-    constexpr bool is_step = detail::tensor_step<std::remove_reference_t<Step>, State>;
-    static_assert(is_step || !asks,
-                  "cairn: the step must be callable as `x1 = step(x, i)` or `x1 = step(x)`, and return the state");
-    if constexpr (!asks || !is_step)
+    if constexpr (!asks) return cairn::detail::refuse<typename cairn::detail::first_returned<State>::type>();
+    else if constexpr (!detail::check_step<std::remove_reference_t<Step>, State>())
       return cairn::detail::refuse<typename cairn::detail::first_returned<State>::type>();
     else {
       State const& x0 = x;
       (void)detail::plan_of_while(options);
       detail::asked_once asked{[&](at::TensorList parts, step_index i) {
         at::NoGradGuard const no_grad;
-        detail::autocast_scope const casts{detail::autocast_state::now().without_cache()};
+        detail::autocast_scope const casts{detail::autocast_state{}.without_cache()};
         auto const before = detail::versions_of(parts);
         bool const more = detail::goes_on(keep_going, detail::state_of(x0, parts), i);
         for (std::size_t k = 0; k < parts.size(); ++k)
@@ -134,7 +129,7 @@ template <class Step, class X0, class KeepGoing>
         auto const body = std::make_shared<detail::loop_body>(std::move(flat), 0, initial, std::move(options),
                                                               detail::loop_data{}, detail::while_name);
         detail::loop_sweep sweep{*body};
-        auto const last = sweep.run_while(*body, online{plan.checkpoints}, plan.block_size, std::ref(asked));
+        auto const last = sweep.run_while(online{plan.checkpoints}, plan.block_size, std::ref(asked));
         return detail::state_of(x0, detail::hand_out(body, std::move(sweep), last, initial, {}).last);
       }
       detail::stats_recorder::scope const recording{detail::stats_recorder::over(options.stats(), initial),

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file byte_meter.hpp  How many bytes of tensors a part of a program holds, now and at most.
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -66,20 +65,6 @@ class byte_reporter final : public c10::MemoryReportingInfoBase, public byte_tot
   [[nodiscard]] std::size_t count_of_changes() const {
     std::lock_guard const lock{access_};
     return changes_ ? changes_->size() : 0;
-  }
-  /// The bytes of all changes since `remember`; 0 for the existing blocks that start at these addresses.
-  /// \pre `remember` was called
-  [[nodiscard]] std::vector<std::int64_t> changes_beside(std::vector<void const*> const& blocks) const {
-    std::lock_guard const lock{access_};
-    std::unordered_map<void const*, std::size_t> begun;  // the last block that begins at an address is the existing one
-    std::vector<std::int64_t> all;
-    for (auto const& [block, bytes] : *changes_) {
-      if (bytes > 0) begun[block] = all.size();
-      all.push_back(bytes);
-    }
-    for (auto const* const block : blocks)
-      if (auto const found = begun.find(block); found != begun.end()) all[found->second] = 0;
-    return all;
   }
   /// The bytes of existing blocks, by address.
   [[nodiscard]] std::unordered_map<void*, std::int64_t> blocks() const {

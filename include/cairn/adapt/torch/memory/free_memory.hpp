@@ -5,25 +5,17 @@
 #include <fstream>
 #include <string>
 #include <c10/core/Device.h>
-#include <cairn/adapt/torch/memory/detail/available_device.hpp>
 #include <cairn/adapt/torch/memory/detail/device_allocator.hpp>
 #include <cairn/core/error.hpp>
-#include <cairn/core/wide.hpp>
 
 namespace cairn::libtorch {
 namespace detail {
 
-/// The number after a word in a file of lines "word number"; 0 if there is none.
-[[nodiscard]] inline std::uint64_t number_behind(char const* file, std::string const& word) {
-  std::ifstream text{file};
-  for (std::string read; text >> read;)
-    if (std::uint64_t number = 0; read == word && text >> number) return number;
-  return 0;
-}
-/// The number in a file that contains nothing else; otherwise `none`.
-[[nodiscard]] inline std::uint64_t number_in(char const* file, std::uint64_t none) {
+/// The first number in a file, or the first one after a word; `none` if there is none.
+[[nodiscard]] inline std::uint64_t number_in(char const* file, std::uint64_t none, std::string const& word = {}) {
   std::ifstream text{file};
   std::uint64_t number = 0;
+  for (std::string read; read != word;) if (!(text >> read)) return none;
   return text >> number ? number : none;
 }
 
@@ -38,7 +30,7 @@ namespace detail {
 [[nodiscard]] inline std::uint64_t free_memory(c10::Device device = c10::Device(c10::kCPU)) {
   constexpr char const* who = "cairn::libtorch::free_memory";
   if (device.is_cpu()) {
-    std::uint64_t const available = 1024 * detail::number_behind("/proc/meminfo", "MemAvailable:");
+    std::uint64_t const available = 1024 * detail::number_in("/proc/meminfo", 0, "MemAvailable:");
     if (available == 0)
       throw device_error{who, "this system does not report how much memory is available", {}, "give a limit in bytes"};
     auto const most = detail::number_in("/sys/fs/cgroup/memory.max", UINT64_MAX),

@@ -13,25 +13,15 @@ struct ProcessMemory {
   std::uint64_t peak = 0;  ///< the most since the process started
 };
 
-namespace detail {
-
-/// What Linux reports; zeros on other systems.
-[[nodiscard]] inline ProcessMemory memory_of_process() {
-  auto const found = cairn::detail::process_bytes_now();
-  return {std::uint64_t(found.resident), std::uint64_t(found.peak)};
-}
-
-}  // namespace detail
-
 /// Reads both numbers from Linux; about 20 microseconds.   \throws device_error  on other systems
 [[nodiscard]] inline ProcessMemory process_memory() {
-  auto const found = detail::memory_of_process();
+  auto const found = cairn::detail::process_bytes_now();
   if (found.resident == 0)
     throw device_error{"cairn::libtorch::process_memory",
                        "this system does not report how much memory a process takes",
                        {},
                        "count tensors with byte_meter"};
-  return found;
+  return {std::uint64_t(found.resident), std::uint64_t(found.peak)};
 }
 
 }  // namespace cairn::libtorch

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// \file keep.hpp  Parts of a region whose results are held.
-#include <cairn/language.hpp>  // first: an older language gets its message
+/// \file keep.hpp  Parts of a recorded call whose results are held.
 #include <string_view>
 #include <type_traits>
-#include <utility>
 #include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>
 #include <cairn/adapt/torch/checkpoint/detail/region_call.hpp>
 #include <cairn/adapt/torch/record/detail/call_record.hpp>
-#include <cairn/adapt/torch/record/detail/kept_names.hpp>
+#include <cairn/adapt/torch/state/detail/name_matches.hpp>
 #include <cairn/adapt/torch/state/tensor_state.hpp>
 #include <cairn/door/detail/refused.hpp>
+#include <cairn/language.hpp>  // first: an older language gets its message
 
 namespace cairn::libtorch {
 namespace detail {
@@ -81,6 +80,14 @@ auto keep(Fn&& f) {
 template <class Fn>
 auto keep(std::string_view name, Fn&& f) {
   return detail::keep_part(f, &name);
+}
+
+/// Says that something which is no operator has written to a tensor: a raw pointer, a kernel of another library. In a
+/// region, and in a call within a limit or by blocks, what the tensor holds is held until backward, and not made again.
+/// Call it after the write. Outside of such calls it does nothing.   \returns the tensor
+inline at::Tensor pin(at::Tensor t) {
+  if (auto* const record = detail::call_record::of_call(); record != nullptr) record->pin(t);
+  return t;
 }
 
 }  // namespace cairn::libtorch

@@ -19,7 +19,7 @@
 #include <cairn/adapt/torch/checkpoint/checkpoint_policy.hpp>
 #include <cairn/adapt/torch/checkpoint/detail/region_call.hpp>
 #include <cairn/adapt/torch/record/detail/call_record.hpp>
-#include <cairn/adapt/torch/record/detail/region_scope.hpp>
+#include <cairn/adapt/torch/record/detail/record_scope.hpp>
 #include <cairn/adapt/torch/state/tensor_state.hpp>
 #include <cairn/door/detail/refused.hpp>
 

@@ -4,7 +4,6 @@
 #include <array>
 #include <concepts>
 #include <cstddef>
-#include <string>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -210,6 +209,11 @@ template <tensor_state State>
   return plain;
 }
 
+/// The device of the first defined part; the CPU without one.
+[[nodiscard]] inline c10::Device device_of(at::TensorList parts) {
+  for (auto const& part : parts) if (part.defined()) return part.device();
+  return c10::Device(c10::kCPU);
+}
 /// Which tensors require a gradient.
 using part_flags = std::vector<bool>;
 [[nodiscard]] inline part_flags require_gradients(at::TensorList parts) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file operator_trace.hpp  Writes LibTorch's operators, and modules, into a trace.
-#include <cairn/language.hpp>  // first: an older language gets its message
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -14,16 +14,18 @@
 #include <utility>
 #include <vector>
 #include <ATen/core/Tensor.h>
-#include <ATen/core/grad_mode.h>
 #include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/core/grad_mode.h>
 #include <ATen/record_function.h>
 #include <c10/core/DispatchKey.h>
 #include <c10/core/TensorImpl.h>
 #include <torch/arg.h>
 #include <torch/nn/module.h>
+#include <cairn/adapt/torch/loop/loop_options.hpp>
 #include <cairn/adapt/torch/state/detail/operation_arguments.hpp>
 #include <cairn/adapt/torch/state/detail/read_tracker.hpp>
 #include <cairn/core/error.hpp>
+#include <cairn/language.hpp>  // first: an older language gets its message
 #include <cairn/trace/trace_region.hpp>
 #include <cairn/trace/trace_writer.hpp>
 
@@ -253,5 +255,33 @@ class traced_module {
   std::string name_, path_;
   Holder module_;
 };
+
+/// Callbacks for the options of one loop: `LoopOptions().callbacks(trace_steps(log))`. Operators of steps that the loop
+/// runs again have the category "recompute", and the counter "steps" (category "counter") shows how many steps have run
+/// forward, again and backward.
+/// \param log  outlives the loop and its backward pass
+[[nodiscard]] inline StepCallbacks trace_steps(trace_writer& log) {
+  struct counts {
+    std::int64_t furthest = 0, forward = 0, again = 0, reverse = 0;
+  };
+  auto const seen = std::make_shared<counts>();
+  auto const show = [&log, seen] {
+    log.count("steps", {{"forward", seen->forward}, {"recompute", seen->again}, {"reverse", seen->reverse}});
+  };
+  StepCallbacks made;
+  made.run_forward = [seen, show](std::int64_t begin, std::int64_t end) {
+    bool const again = begin < seen->furthest;
+    (again ? seen->again : seen->forward) += end - begin;
+    seen->furthest = (std::max)(seen->furthest, end);
+    detail::operators_around.recomputing = again;
+    show();
+  };
+  made.run_backward = [seen, show](std::int64_t begin, std::int64_t end) {
+    seen->reverse += end - begin;
+    detail::operators_around.recomputing = false;
+    show();
+  };
+  return made;
+}
 
 }  // namespace cairn::libtorch

@@ -1,24 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// \file recorded_calls.hpp  The calls of an `HCModule` that are recorded: the kinds that are known, and their blocks.
+/// \file recorded_calls.hpp  The calls of an `HCModule` that are recorded: the kinds that are known, their blocks,
+/// and what the caller of a backward pass is told of them.
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
+#include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 #include <cairn/adapt/torch/compat/hc_config.hpp>
 #include <cairn/adapt/torch/record/detail/record_blocks.hpp>
 #include <cairn/adapt/torch/record/detail/record_graph.hpp>
-#include <cairn/adapt/torch/record/detail/recorded_verb.hpp>
+#include <cairn/adapt/torch/record/detail/record_scope.hpp>
 #include <cairn/adapt/torch/record/record_report.hpp>
 #include <cairn/plan/block/block_plan.hpp>
 #include <cairn/plan/graph/replay.hpp>
 #include <cairn/rules/chain.hpp>
 #include <cairn/rules/detail/graph_segments.hpp>
 #include <cairn/rules/operation_graph.hpp>
+#include <cairn/run/block_executor.hpp>
 
 namespace cairn::libtorch::detail {
 
@@ -61,25 +63,17 @@ struct planned_kind : block_ends {
 class recorded_calls {
  public:
   std::vector<std::shared_ptr<planned_kind const>> kinds;  ///< those that are known
-  std::shared_ptr<planned_kind const> last;  ///< the kind of the last call; null if that had a limit, or failed
+  std::shared_ptr<planned_kind const> last;  ///< the kind of the last call; null if that failed
 
   [[nodiscard]] RecordReport report() const {
     auto all = calls_.report();
-    if (!has_limit_) all.limit = 0;
+    all.limit = 0;
     return all;
   }
-  /// \param limit  none for a call by blocks
-  void begin(std::optional<std::int64_t> limit, HCConfig const& config) {
+  void begin(HCConfig const& config) {
     last.reset();
-    has_limit_ = limit.has_value();
-    calls_.account->set_limit(limit.value_or((std::numeric_limits<std::int64_t>::max)()));
-    calls_.account->set_strict(config.strict());
     if (auto const& notice = config.notice())
       calls_.totals->notice = [notice](std::string const& what) { notice(what.c_str()); };
-  }
-  template <class Result, class Run>
-  [[nodiscard]] Result within_limit(HCConfig const& config, Run const& run) {
-    return calls_.call(who_, config.verify(), [&](call_record&) { return run(); });
   }
   /// \param run(begin)  calls `begin()` in front of each node, if nodes are known
   /// \param plan(graph)  returns a new kind, without ends and signature   \param tell(blocks, call)  as for
@@ -112,7 +106,56 @@ class recorded_calls {
   static constexpr std::size_t most = 8;  ///< kinds that are known at once
   static constexpr char const* who_ = "cairn::libtorch::HCModule";
   recorded_verb calls_;
-  bool has_limit_ = false;
+};
+
+/// Holds the callbacks of the current backward pass, and makes functions that call them. These functions may outlive
+/// the teller; between passes they do nothing.
+class block_teller {
+  struct state {
+    execution_callbacks callbacks;
+    bool is_in_pass = false;
+    std::vector<std::weak_ptr<record_blocks>> calls;  ///< those of the pass
+  };
+
+ public:
+  /// Removes the callbacks when it is destroyed.
+  class pass {
+   public:
+    explicit pass(std::shared_ptr<state> of) : of_{std::move(of)} {}
+    pass(pass const&) = delete;
+    pass& operator=(pass const&) = delete;
+    ~pass() { *of_ = {}; }
+    /// Reports the blocks in which nothing was asked for, and behind which nothing came.
+    void finish() {
+      auto const calls = of_->calls;  // a copy: callbacks may begin a pass of their own
+      for (auto const& one : calls)
+        if (auto const call = one.lock()) call->finish();
+    }
+
+   private:
+    std::shared_ptr<state> of_;
+  };
+
+  /// Callbacks are called while the result lives.
+  [[nodiscard]] pass during(execution_callbacks const& callbacks) {
+    *now_ = {callbacks, true, {}};
+    return pass{now_};
+  }
+  /// For a recorded call.
+  [[nodiscard]] std::function<void(int block, bool again)> of_record(std::shared_ptr<block_plan const> blocks,
+                                                                     std::weak_ptr<record_blocks> call) const {
+    return [now = now_, blocks = std::move(blocks), call = std::move(call)](int block, bool again) {
+      if (!now->is_in_pass) return;
+      auto const is_it = [&](auto const& one) { return !one.owner_before(call) && !call.owner_before(one); };
+      if (std::none_of(now->calls.begin(), now->calls.end(), is_it)) now->calls.push_back(call);
+      auto const [first, last] = (*blocks)[block];
+      auto const tell = again ? now->callbacks.run_forward : now->callbacks.run_backward;
+      if (tell) tell(first, last);
+    };
+  }
+
+ private:
+  std::shared_ptr<state> now_ = std::make_shared<state>();
 };
 
 }  // namespace cairn::libtorch::detail

@@ -8,22 +8,15 @@
 #include <utility>
 #include <vector>
 #include <ATen/core/grad_mode.h>
-#include <cairn/adapt/torch/loop/detail/forward_mode.hpp>
-#include <cairn/adapt/torch/loop/detail/outside_memory.hpp>
-#include <cairn/adapt/torch/loop/detail/state_metadata.hpp>
-#include <cairn/adapt/torch/loop/detail/step_call.hpp>
 #include <cairn/adapt/torch/loop/detail/step_captures.hpp>
-#include <cairn/adapt/torch/loop/detail/step_inputs.hpp>
-#include <cairn/adapt/torch/loop/detail/step_outputs.hpp>
-#include <cairn/adapt/torch/loop/detail/step_reads.hpp>
+#include <cairn/adapt/torch/loop/detail/step_data.hpp>
+#include <cairn/adapt/torch/loop/detail/step_effects.hpp>
 #include <cairn/adapt/torch/loop/detail/tensor_series.hpp>
 #include <cairn/adapt/torch/loop/loop_options.hpp>
-#include <cairn/adapt/torch/state/detail/captures.hpp>
-#include <cairn/adapt/torch/state/detail/kernel_settings.hpp>
+#include <cairn/adapt/torch/state/detail/environment.hpp>
 #include <cairn/adapt/torch/state/detail/read_tracker.hpp>
-#include <cairn/adapt/torch/state/detail/rng_autocast.hpp>
+#include <cairn/adapt/torch/state/detail/tensor_metadata.hpp>
 #include <cairn/adapt/torch/state/detail/write_log.hpp>
-#include <cairn/adapt/torch/state/detail/saved_tensor.hpp>
 #include <cairn/adapt/torch/state/tensor_state.hpp>
 #include <cairn/core/action.hpp>
 #include <cairn/core/error.hpp>
@@ -78,9 +71,8 @@ class loop_body {
         captures{who, options.capture(), this},
         step_{std::move(step)},
         metadata_{options.determinism(), options.verify()} {
-    around.autocast = autocast_state::now();
     reads.compare(options.determinism());
-    for (auto const& t : detached(x0)) initial.push_back(saved_part(t));
+    for (auto const& t : detached(x0)) initial.emplace_back(t);
     inner_flags.assign(x0.size(), false);
     for (auto const& t : options.captures()) {
       if (!t.defined() || !t.requires_grad()) continue;
@@ -92,14 +84,14 @@ class loop_body {
   /// Runs steps [from, to) for the first time, without a tape.   \post x is state `to`
   void run_first(tensor_list& x, step_index from, step_index to) {
     at::NoGradGuard const no_grad;
-    autocast_scope const casts{around.autocast.without_cache()};
+    autocast_scope const casts{autocast.without_cache()};
     for (step_index i = from; i < to; ++i) {
-      auto const given = inputs.at(i);
       bool const tracked = reads.tracks(i, steps);
       if (tracked) x = detached(x);  // distinct from the state that the step may have kept
-      auto y = tracked ? tracked_step(x, given, i) : checked_step(x, given, i);
+      auto const given = joined(x, inputs.at(i));
+      auto y = tracked ? tracked_step(given, i) : checked_step(given, i);
       refuse_tangents(who, y);
-      if (!tracked) reads.note_made(x, given, y);
+      if (!tracked) reads.note_made(given, x.size(), y);
       x = noted(i, without_history(std::move(y)));
     }
   }
@@ -108,15 +100,15 @@ class loop_body {
   /// \param flags  which parts of x are differentiable
   [[nodiscard]] tensor_list discover(tensor_list const& x, step_index i, part_flags flags) {
     at::AutoGradMode const with_grad{true};
-    autocast_scope const casts{around.autocast};
+    autocast_scope const casts{autocast};
     auto const moment = graph_position{};
     auto const behind = gate::make(this);
     auto given = inputs.flags_at(i);
     auto const start = behind_gate(x, flags, behind);
     auto const slices = behind_gate(inputs.at(i), given, behind);
-    auto const y = tracked_step(start, slices, i);
+    auto const y = tracked_step(joined(start, slices), i);
     refuse_tangents(who, y);
-    captures.discover(gradient_edges(y), moment, behind, around.autocast.caches(), i, reads);
+    captures.discover(gradient_edges(y), moment, behind, autocast.caches(), i, reads);
     last_flags = require_gradients(at::TensorList{y}.slice(0, x.size()));
     for (std::size_t k = 0; k < x.size(); ++k) if (last_flags[k]) inner_flags[k] = true;
     outputs.learn(y, last_flags);
@@ -125,10 +117,10 @@ class loop_body {
   /// Runs steps [from, to) again, without a tape.
   [[nodiscard]] tensor_list run_again(tensor_list x, step_index from, step_index to) const {
     at::NoGradGuard const no_grad;
-    autocast_scope const casts{around.autocast.without_cache()};
+    autocast_scope const casts{autocast.without_cache()};
     settings_scope const as_then{settings_};
     for (step_index i = from; i < to; ++i) {
-      x = without_history(checked_step(x, inputs.at(i), i));
+      x = without_history(checked_step(joined(x, inputs.at(i)), i));
       metadata_.compare(who, i + 1, x);
       x.resize(initial.size());
     }
@@ -139,7 +131,7 @@ class loop_body {
   [[nodiscard]] taped_steps record(at::TensorList x, step_index from, step_index to,
                                    std::shared_ptr<gate> const& outside) const {
     at::AutoGradMode const with_grad{true};
-    taping_scope const casts{around.autocast};
+    taping_scope const casts{autocast};
     settings_scope const as_then{settings_};
     reads.settle(who);
     autocast_entries standing;
@@ -155,7 +147,7 @@ class loop_body {
       auto given = inputs.flags_at(i);
       auto const slices = behind_gate(inputs.at(i), given, behind);
       gathers.insert(gathers.end(), given.begin(), given.end());
-      y = step_again(y, slices, i);
+      y = step_again(joined(y, slices), i);
       metadata_.compare(who, i + 1, y);
       auto roots = gradient_edges(y);
       auto const inside = [&](Node const& node) {
@@ -198,7 +190,7 @@ class loop_body {
   /// The forward sweep is over. If it drew no random numbers, generators are not touched from here on.
   void note_drawn(generator_use const& use) {
     if (options.rng() == Rng::Ignore) return;
-    draws = use.drew(around.generators);
+    draws = use.drew(generators);
     if (draws) use.check(who);
   }
   /// The forward sweep is over. The buffers that steps have changed are put back with each state, so later changes do
@@ -223,8 +215,8 @@ class loop_body {
   LoopOptions options;
   std::vector<saved_tensor> initial;  ///< state 0
   step_inputs inputs;
-  rng_autocast_state
-      around;  ///< as when step 0 began; casts are not shared between the first run and recomputation
+  generator_states generators;  ///< as when step 0 began
+  autocast_state autocast;  ///< of the call; casts are not shared between the first run and recomputation
   outside_memory buffers;  ///< what steps change
   part_flags initial_flags, inner_flags,
       last_flags;           ///< which parts are differentiable in state 0, in the states between, in the last state
@@ -249,40 +241,37 @@ class loop_body {
     }
     return edges;
   }
-  [[nodiscard]] tensor_list checked_step(tensor_list const& x, tensor_list const& given, step_index i) const {
-    if (auto const& callback = options.callbacks().state) callback(i, x);
-    return call_step(step_, x, given, i, who);
+  /// \param given  the parts of the state, followed by the inputs
+  [[nodiscard]] tensor_list checked_step(at::TensorList given, step_index i) const {
+    if (auto const& callback = options.callbacks().state) callback(i, given.slice(0, initial.size()));
+    return call_step(step_, given, initial.size(), i, who);
   }
   /// Runs a step like `checked_step`, and notes what the step reads from outside.
-  [[nodiscard]] tensor_list tracked_step(tensor_list const& x, tensor_list const& given, step_index i) {
-    auto all = x;
-    all.insert(all.end(), given.begin(), given.end());
+  [[nodiscard]] tensor_list tracked_step(at::TensorList given, step_index i) {
     write_log changes;
-    changes.begin(all);
+    changes.begin(given);
     buffers.leave_out_of(changes);
     changes.notes_generators = options.rng() == Rng::Preserve;
     bool const learns = options.side_effects() == SideEffects::RestoreBuffers;
     read_tracker const tracker{learns ? &changes : nullptr};
-    auto y = checked_step(x, given, i);
+    auto y = checked_step(given, i);
     changes.end();
     // With a tape, casts of automatic casting are cached: they are made once, and no state.
-    bool const caches = around.autocast.caches() && at::GradMode::is_enabled();
+    bool const caches = autocast.caches() && at::GradMode::is_enabled();
     if (learns) {
       if (!changes.empty()) reads.note_write(i, changes, who);
       buffers.add(changes, i);
       buffers.note_reads(tracker, i, who);
     }
-    reads.note(tracker, all, y, x.size(), i, who, !caches);
+    reads.note(tracker, given, y, initial.size(), i, who, !caches);
     return y;
   }
   /// Runs a step like `checked_step`, and checks that it reads what it read the first time.
-  [[nodiscard]] tensor_list step_again(tensor_list const& x, tensor_list const& given, step_index i) const {
-    if (!reads.looks_again()) return checked_step(x, given, i);
-    auto all = x;
-    all.insert(all.end(), given.begin(), given.end());
+  [[nodiscard]] tensor_list step_again(at::TensorList given, step_index i) const {
+    if (!reads.looks_again()) return checked_step(given, i);
     read_tracker const tracker;
-    auto y = checked_step(x, given, i);
-    reads.compare(tracker, all, y, i, who);
+    auto y = checked_step(given, i);
+    reads.compare(tracker, given, y, i, who);
     return y;
   }
   /// Notes the result of a step's first run, keeps its outputs, and returns the next state.

@@ -4,15 +4,14 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <utility>
 #include <vector>
 #include <torch/csrc/autograd/engine.h>
 #include <cairn/adapt/torch/loop/detail/loop_body.hpp>
 #include <cairn/adapt/torch/loop/detail/stats_recorder.hpp>
+#include <cairn/adapt/torch/loop/detail/step_captures.hpp>
 #include <cairn/adapt/torch/loop/detail/tensor_series.hpp>
-#include <cairn/adapt/torch/state/detail/captures.hpp>
 #include <cairn/core/action.hpp>
 
 namespace cairn::libtorch::detail {
@@ -68,8 +67,7 @@ class gradients_so_far {
       auto gradients = torch::autograd::Engine::get_default_engine().execute(roots.edges, roots.seeds, false, false,
                                                                              false, into.ends);
       body_.count(&StepStats::engine_calls);
-      for (std::size_t k = 0; k < into.puts.size(); ++k)
-        if (gradients[k].defined()) into.puts[k](std::move(gradients[k]));
+      into.put(std::move(gradients));
     }
     if (auto const& callback = body_.options.callbacks().grad) callback(a.from, sums_.state);
   }
@@ -77,17 +75,6 @@ class gradients_so_far {
   [[nodiscard]] loop_gradients take() { return std::move(sums_); }
 
  private:
-  /// Where the engine stops, and what becomes of the gradient there.
-  struct targets {
-    edge_list ends;
-    std::vector<std::function<void(at::Tensor&&)>> puts;
-
-    void add(std::shared_ptr<gate> const& at, std::size_t place, std::function<void(at::Tensor&&)> put) {
-      ends.emplace_back(at, std::uint32_t(place));
-      puts.push_back(std::move(put));
-    }
-  };
-
   [[nodiscard]] static bool any_defined(tensor_list const& list) {
     return std::any_of(list.begin(), list.end(), [](at::Tensor const& t) { return t.defined(); });
   }
@@ -109,8 +96,8 @@ class gradients_so_far {
     }
     return roots;
   }
-  [[nodiscard]] targets targets_of(taped_steps const& taped, action const& a) {
-    targets into;
+  [[nodiscard]] gradient_ends targets_of(taped_steps const& taped, action const& a) {
+    gradient_ends into;
     auto& bars = sums_.state;
     for (std::size_t k = 0; k < bars.size(); ++k)
       if (taped.gathers[k] && (a.from > 0 || wanted_.state[k]))

@@ -13,18 +13,15 @@
 #include <vector>
 #include <ATen/Functions.h>
 #include <ATen/autocast_mode.h>
-#include <ATen/core/grad_mode.h>
 #include <c10/core/StorageImpl.h>
-#include <cairn/adapt/torch/loop/detail/device_of.hpp>
 #include <cairn/adapt/torch/loop/detail/loop_body.hpp>
-#include <cairn/adapt/torch/loop/detail/outside_memory.hpp>
 #include <cairn/adapt/torch/loop/detail/loop_sweep.hpp>
-#include <cairn/adapt/torch/loop/detail/step_surroundings.hpp>
+#include <cairn/adapt/torch/loop/detail/step_effects.hpp>
 #include <cairn/adapt/torch/loop/loop_options.hpp>
 #include <cairn/adapt/torch/loop/loop_plan.hpp>
 #include <cairn/adapt/torch/memory/byte_meter.hpp>
+#include <cairn/adapt/torch/state/detail/environment.hpp>
 #include <cairn/adapt/torch/state/detail/read_tracker.hpp>
-#include <cairn/adapt/torch/state/detail/rng_autocast.hpp>
 #include <cairn/adapt/torch/state/detail/versions.hpp>
 #include <cairn/adapt/torch/state/detail/write_log.hpp>
 #include <cairn/adapt/torch/state/tensor_state.hpp>
@@ -243,7 +240,7 @@ class loop_probe {
       body.run_first(x, 1, count);
     }
     late_.log.end();
-    late_.undo();
+    late_.log.put_back();
   }
   /// Takes the bytes and times of one sweep, step by step in the forward half and block by block in the backward half.
   struct sweep_measurement {
@@ -330,14 +327,14 @@ class loop_probe {
     struct rewinding {
       ~rewinding() {
         body.buffers.first().put_back();
-        late.undo();
+        late.log.put_back();
       }
       loop_body const& body;
       undone_writes const& late;
     } const rewinds{body, late_};
-    generator_guard const at_end{drawing_, body.around.generators};
+    generator_guard const at_end{drawing_, body.generators};
     loop_sweep sweep{leaves{count, size, revolve{cairn::detail::leaves_in(count, size), 1}}, body};
-    auto const last = sweep.run(body);
+    auto const last = sweep.run();
     measured.forward = false;
     if (size == 1)
       body.buffers.first().each_changed(
@@ -351,14 +348,14 @@ class loop_probe {
     if (!found.differentiable) return found;
     if (!measured.second.empty()) {
       drawing_.put_back(measured.generators);
-      if (body.around.autocast.caches()) at::autocast::clear_cache();  // taped steps make their own casts
+      if (body.autocast.caches()) at::autocast::clear_cache();  // taped steps make their own casts
       auto const others = wide(meter_.allocated()) - measured.bytes_of_second;
       costs_.tape_bytes = tape_of_step(body, std::exchange(measured.second, {}), others, 1);
       measured.generators = {};
     }
     wanted_gradients const all{part_flags(last.size(), true), part_flags(body.captures.size(), true),
                                body.inputs.flags()};
-    auto const of_captures = sweep.reverse(body, std::move(bars), output_bars, all).captures;
+    auto const of_captures = sweep.reverse(std::move(bars), output_bars, all).captures;
     if (size == 1) {
       costs_.gradient_bytes = storage_list{of_captures}.bytes_beside(storage_list{tensor_list(of_captures.size())});
       costs_.other_bytes =

@@ -1,23 +1,118 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file loop_slot.hpp  A slot of a loop over tensors, which keeps a state by reference, in tensors of its own, or in
-/// pinned host memory.
+/// pinned host memory, to and from which it is copied in parallel to the computation.
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <utility>
 #include <vector>
+#include <ATen/ATen.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>
-#include <cairn/adapt/torch/loop/detail/pinned_copy.hpp>
-#include <cairn/adapt/torch/loop/detail/step_surroundings.hpp>
+#include <c10/core/Event.h>
+#include <c10/core/Stream.h>
+#include <c10/core/StreamGuard.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
+#include <cairn/adapt/torch/loop/detail/step_effects.hpp>
 #include <cairn/adapt/torch/loop/loop_options.hpp>
-#include <cairn/adapt/torch/state/detail/saved_tensor.hpp>
+#include <cairn/adapt/torch/state/detail/tensor_metadata.hpp>
 #include <cairn/adapt/torch/state/tensor_state.hpp>
 #include <cairn/core/action.hpp>
 #include <cairn/core/error.hpp>
 
 namespace cairn::libtorch::detail {
+
+/// The stream on which the calling thread computes.
+[[nodiscard]] inline c10::Stream stream_of(c10::Device device) {
+  return c10::impl::VirtualGuardImpl{device.type()}.getStream(device);
+}
+
+[[nodiscard]] inline bool same_layout(at::Tensor const& a, at::Tensor const& b) {
+  return a.scalar_type() == b.scalar_type() && a.sizes() == b.sizes() && a.strides() == b.strides();
+}
+
+/// Pinned memory for a tensor of a device, in the same layout.
+class pinned_tensor {
+ public:
+  explicit pinned_tensor(at::Tensor const& like)
+      : device_{like.device()},
+        values_{at::empty_strided(like.sizes(), like.strides(), like.options().device(at::kCPU).pinned_memory(true))},
+        written_{device_.type()},
+        read_{device_.type()} {}
+
+  [[nodiscard]] bool fits(at::Tensor const& t) const { return t.device() == device_ && same_layout(t, values_); }
+  [[nodiscard]] std::int64_t bytes() const { return std::int64_t(values_.nbytes()); }
+  /// Copies t to this memory on the stream `side`, after the present work of the caller's stream and the last read.
+  /// \pre t lives until the caller's stream waits for the copy, by `wait_written`
+  void write(at::Tensor const& t, c10::Stream side) {
+    c10::Event ready{device_.type()};
+    ready.record(stream_of(device_));
+    ready.block(side);
+    read_.block(side);
+    c10::StreamGuard const on{side};
+    values_.copy_(t, true);
+    written_.record(side);
+  }
+  /// Later work of `stream` waits for the last write.
+  void wait_written(c10::Stream stream) const { written_.block(stream); }
+  /// A copy on the device, on the stream on which the caller computes.
+  [[nodiscard]] at::Tensor read() {
+    auto const stream = stream_of(device_);
+    wait_written(stream);
+    auto t =
+        at::empty_strided(values_.sizes(), values_.strides(), values_.options().device(device_).pinned_memory(false));
+    t.copy_(values_, true);
+    read_.record(stream);
+    return t;
+  }
+
+ private:
+  c10::Device device_;
+  at::Tensor values_;
+  c10::Event written_, read_;
+};
+
+/// Copies to the host that may still be running. A copied tensor is kept until its stream waits for the copy: then it
+/// can be freed, and that stream can reuse its memory at once. So at most one more state is on the device, however far
+/// the host is ahead.
+class copies_to_host {
+ public:
+  copies_to_host() = default;
+  copies_to_host(copies_to_host const&) = delete;
+  copies_to_host& operator=(copies_to_host const&) = delete;
+  ~copies_to_host() {
+    try {
+      finish();
+    } catch (c10::Error const&) {  // the device has failed, and nothing runs on it any more
+    }
+  }
+
+  void start(at::Tensor const& t, std::shared_ptr<pinned_tensor> const& into) {
+    into->write(t, side_of(t.device()));
+    under_way_.push_back({t, stream_of(t.device()), into});
+  }
+  /// Makes the streams of all copied tensors wait for the copies.
+  void finish() {
+    for (auto const& copy : under_way_) copy.into->wait_written(copy.stream);
+    under_way_.clear();
+  }
+
+ private:
+  struct one_copy {
+    at::Tensor source;
+    c10::Stream stream;
+    std::shared_ptr<pinned_tensor> into;
+  };
+
+  [[nodiscard]] c10::Stream side_of(c10::Device device) {
+    for (auto const& side : sides_) if (side.device() == device) return side;
+    sides_.push_back(c10::impl::VirtualGuardImpl{device.type()}.getStreamFromGlobalPool(device));
+    return sides_.back();
+  }
+
+  std::vector<one_copy> under_way_;
+  std::vector<c10::Stream> sides_;  ///< one for each device
+};
 
 /// Where a slot keeps its tensors.
 struct slot_place {
@@ -56,7 +151,7 @@ class slot_part {
   /// Bytes that it keeps in pinned memory.
   [[nodiscard]] std::int64_t pinned_bytes() const { return on_host_ ? pinned_->bytes() : 0; }
   /// Whether a tensor that it refers to has not changed.
-  [[nodiscard]] bool unchanged() const { return !saved_.value.defined() || saved_.unchanged(); }
+  [[nodiscard]] bool unchanged() const { return saved_.unchanged(); }
   /// Drops the tensor, but keeps the memory for the next one.
   void drop() noexcept {
     saved_ = {};
@@ -67,8 +162,7 @@ class slot_part {
   /// A copy in memory that nothing else uses.   \pre nothing is kept
   [[nodiscard]] at::Tensor own_copy(at::Tensor const& t) {
     bool const fits = own_.defined() && own_.use_count() == 1 && own_.storage().use_count() == 1 &&
-                      own_.device() == t.device() && own_.scalar_type() == t.scalar_type() &&
-                      own_.sizes() == t.sizes() && own_.strides() == t.strides();
+                      own_.device() == t.device() && same_layout(own_, t);
     if (!fits) {
       own_.reset();
       own_ = at::empty_strided(t.sizes(), t.strides(), t.options());

@@ -1,120 +1,317 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file loop_sweep.hpp  Executes a schedule over a loop of tensors: forward to its turn, and from there back.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <memory>
-#include <type_traits>
+#include <unordered_set>
 #include <utility>
+#include <vector>
 #include <cairn/adapt/torch/loop/detail/loop_body.hpp>
 #include <cairn/adapt/torch/loop/detail/loop_gradients.hpp>
-#include <cairn/adapt/torch/loop/detail/loop_halves.hpp>
-#include <cairn/adapt/torch/loop/detail/loop_states.hpp>
-#include <cairn/adapt/torch/loop/detail/open_half.hpp>
+#include <cairn/adapt/torch/loop/detail/loop_slot.hpp>
 #include <cairn/adapt/torch/loop/detail/stats_recorder.hpp>
-#include <cairn/adapt/torch/loop/detail/step_surroundings.hpp>
-#include <cairn/adapt/torch/state/detail/rng_autocast.hpp>
+#include <cairn/adapt/torch/loop/detail/step_effects.hpp>
+#include <cairn/adapt/torch/loop/loop_options.hpp>
+#include <cairn/adapt/torch/loop/step_stats.hpp>
+#include <cairn/adapt/torch/state/detail/environment.hpp>
+#include <cairn/adapt/torch/state/detail/write_log.hpp>
 #include <cairn/core/action.hpp>
 #include <cairn/core/event.hpp>
 #include <cairn/run/sweep/detail/execute.hpp>
 #include <cairn/run/sweep/detail/open_sweep.hpp>
 #include <cairn/schedule/any.hpp>
+#include <cairn/schedule/leaves.hpp>
 #include <cairn/schedule/online.hpp>
 #include <cairn/schedule/revolve.hpp>
+#include <cairn/store/store.hpp>
 
 namespace cairn::libtorch::detail {
 
-/// Calls run(observer) with the observer of the options. Without one, `run` is compiled separately and costs nothing.
-template <class Run>
-auto watched(loop_body const& body, Run run) {
-  if (auto const& observer = body.options.observer()) return run(observer);
-  no_observer nobody;
-  return run(nobody);
-}
-
-/// A loop between its forward and its backward half, with the plan for the rest. A copy shares the tensors.
-class loop_sweep {
+/// The rest of an online plan after its loop has stopped, from after the turn. Its steps are blocks.
+class stopped_loop {
  public:
-  loop_sweep(any_schedule const& plan, loop_body const& body)
-      : plan_{plan},
-        cursor_{plan_.walk()},
-        states_{body},
-        recorder_{stats_recorder::over(body.options.stats(), states_.live)} {}
+  stopped_loop(step_index steps, online::cursor const& at) : steps_{steps}, at_{at} {}
+  [[nodiscard]] step_index steps() const noexcept { return steps_; }
+  [[nodiscard]] slot_index slots() const noexcept { return at_.slots(); }
+  [[nodiscard]] step_index leaf() const noexcept { return 1; }
+  [[nodiscard]] online::cursor const& walk() const noexcept { return at_; }
 
+ private:
+  step_index steps_;
+  online::cursor at_;
+};
+
+/// Whether a loop continues from a state with this number.
+using state_question = std::function<bool(at::TensorList, step_index)>;
+
+/// A loop between its forward and its backward half, with the plan for the rest: the states, the live one and those in
+/// slots, and the generators and buffers around them. It is the states and the user of `execute`; of `open_sweep`, too,
+/// whose steps are then blocks of steps, and whose states are their first states. A copy shares the tensors.
+class loop_sweep : public cairn::detail::no_hooks {
+ public:
+  static constexpr bool in_place = false;
+
+  /// \param body  must outlive the sweep and its copies
+  loop_sweep(any_schedule const& plan, loop_body& body) : plan_{plan}, cursor_{plan_.walk()}, body_{&body} {
+    for (auto const& part : body.initial) live_.push_back(part.value);
+    recorder_ = stats_recorder::over(body.options.stats(), live_);
+  }
   /// For a loop of unknown length.
-  explicit loop_sweep(loop_body const& body) : loop_sweep{revolve{0, 1}, body} {}
+  explicit loop_sweep(loop_body& body) : loop_sweep{revolve{0, 1}, body} {}
 
-  /// Runs the loop forward and returns the last state.
-  [[nodiscard]] tensor_list run(loop_body& body) {
-    generator_use const drawing{body.options.rng()};
-    states_.begin_forward(body, drawing);
-    auto const recording = record_forward(body);
-    body.set_blocks(plan_.leaf(), body.steps);
-    forward_half half{states_, body};
-    run_half(half, body);  // up to the turn
-    states_.end_forward(body, drawing);
-    return std::move(half.last);
-  }
-
-  /// The same while `goes_on` returns true for the state after a step, with a plan over blocks of `size` steps.   \pre
-  /// the loop continues at state 0
-  [[nodiscard]] tensor_list run_while(loop_body& body, online const& plan, step_index size,
-                                      state_question const& goes_on) {
-    generator_use const drawing{body.options.rng()};
-    states_.begin_forward(body, drawing);
-    auto const recording = record_forward(body);
-    body.set_blocks(size, -1);
-    open_half half{states_, body, size, goes_on};
-    auto blocks = plan.walk();
-    cairn::detail::sweep_status status;
-    watched(body, [&](auto& observer) {
-      cairn::detail::open_sweep{blocks, half, body, half, observer, status}.go();
+  /// Runs the loop forward, up to the turn, and returns the last state.
+  [[nodiscard]] tensor_list run() {
+    return run_forward(plan_.leaf(), body_->steps, [&](auto& observer, auto& status) {
+      (void)cairn::detail::execute(cursor_, *this, *body_, *this, observer, status);
     });
-    plan_ = half.rest_of_plan(blocks);
-    cursor_ = plan_.walk();
-    states_.end_forward(body, drawing);
-    return std::move(half.last);
   }
-
+  /// The same while `goes_on` returns true for the state after a step, with a plan over blocks of `size` steps.
+  /// \pre the loop continues at state 0
+  [[nodiscard]] tensor_list run_while(online const& plan, step_index size, state_question const& goes_on) {
+    goes_on_ = &goes_on;
+    size_ = size;
+    live_versions_ = versions_of(live_);
+    auto blocks = plan.walk();
+    auto last = run_forward(size, -1, [&](auto& observer, auto& status) {
+      cairn::detail::open_sweep{blocks, *this, *body_, *this, observer, status}.go();
+    });
+    goes_on_ = nullptr;
+    plan_ = leaves{body_->steps, size, stopped_loop{blocks_, blocks}};
+    cursor_ = plan_.walk();
+    return last;
+  }
   /// Notes that these tensors belong to the caller from here on.
   void hands_out(at::TensorList parts) { if (recorder_) recorder_->hands_out(parts); }
 
   /// \param bars  the gradients with respect to the parts of the last state   \param outputs  with respect to the
-  ///   outputs
-  [[nodiscard]] loop_gradients reverse(loop_body const& body, tensor_list bars, series_list const& outputs,
-                                       wanted_gradients const& wanted) {
-    states_.check_live(body.who);
+  ///   outputs   \throws invalid_call   if the state at the turn was changed in place
+  [[nodiscard]] loop_gradients reverse(tensor_list bars, series_list const& outputs, wanted_gradients const& wanted) {
+    auto const& body = *body_;
+    for (std::size_t k = 0; k < live_.size(); ++k)
+      if (version_of(live_[k]) != live_versions_[k]) loop_slot::throw_changed(body.who, live_from_, k);
     stats_recorder::scope const recording{recorder_, stats_recorder::half::backward,
-                                          recorder_ ? states_.kept_tensors(body) : tensor_list{}};
+                                          recorder_ ? kept_tensors() : tensor_list{}};
     generator_use const drawing{body.options.rng(), body.draws};
-    states_.begin_half(drawing);
-    rng_autocast_guard const around{states_.live, body.options.rng(), drawing};
+    drawing_ = &drawing;
+    rng_autocast_guard const around{live_, body.options.rng(), drawing};
     memory_guard const buffers{body.buffers.first().now()};
-    states_.put_back_surroundings(body);
+    put_back(around_);
     gradients_so_far gradients{body, std::move(bars), outputs, wanted};
-    backward_half half{states_, body, gradients, recorder_.get()};
-    if (!half.pauses()) run_half(half, body);
+    gradients_ = &gradients;
+    if (gradients.any())
+      watched(true, [&](auto& observer, auto& status) {
+        (void)cairn::detail::execute(cursor_, *this, *body_, *this, observer, status);
+      });
     drawing.check(body.who);
     body.reads.settle(body.who);
     return gradients.take();
   }
 
- private:
-  /// Obeys the plan to the end of a half.
-  template <class Half, class Body>
-  void run_half(Half& half, Body& body) {
-    cairn::detail::sweep_status status;
-    status.turned = std::is_same_v<Half, backward_half>;
-    (void)watched(body, [&](auto& observer) {
-      return cairn::detail::execute(cursor_, half, body, half, observer, status);
-    });
+  // ---- for the executor
+  void advance(loop_body&, step_index from, step_index to, step_index&) {
+    if (gradients_ == nullptr) return run_first(live_, from, to);
+    if (auto const& callback = body_->options.callbacks().run_forward) callback(from, to);
+    live_ = body_->run_again(std::move(live_), from, to);
+    body_->count(&StepStats::recompute, to - from);
   }
-  [[nodiscard]] stats_recorder::scope record_forward(loop_body const& body) const {
-    return {recorder_, stats_recorder::half::forward, recorder_ ? states_.tensors_around(body) : tensor_list{}};
+  /// The first run from the turn on, which makes the last state.
+  std::uint64_t turn(loop_sweep&, action const& a, step_index&) {
+    last_ = live_;
+    if (a.from < a.to) remember_surroundings();
+    live_from_ = a.from;
+    live_versions_ = versions_of(live_);
+    run_first(last_, a.from, a.to);
+    return std::uint64_t(a.to - a.from);
+  }
+  std::uint64_t reverse(loop_sweep&, action const& a) {
+    gradients_->pull_back(live_, a, recorder_.get());
+    return 0;
+  }
+  [[nodiscard]] bool pauses() const { return gradients_ != nullptr && !gradients_->any(); }
+  void save(place where, step_index) {
+    if (goes_on_ == nullptr) remember_surroundings();  // otherwise the block after live has run, which did that before
+    auto const slot = std::size_t(where.slot);
+    if (slots_.size() <= slot) slots_.resize(slot + 1);
+    auto& into = slots_[slot];
+    into.put(live_, body_->initial, around_, {body_->options.slots(), body_->options.offload()}, *copies_);
+    ++full_slots_;
+    bytes_ += into.bytes();
+    body_->count(&StepStats::offload_bytes, into.pinned_bytes());
+    if (auto const& stats = body_->options.stats()) {
+      stats->slots_peak = (std::max)(stats->slots_peak, full_slots_);
+      stats->bytes_peak = (std::max)(stats->bytes_peak, bytes_);
+    }
+  }
+  [[nodiscard]] bool load(place where, step_index i) {
+    auto const& from = slots_[std::size_t(where.slot)];
+    live_.clear();
+    live_ = from.get(body_->who, i);
+    body_->count(&StepStats::offload_bytes, from.pinned_bytes());
+    put_back(from.around());
+    return true;
+  }
+  void load_initial() {
+    live_.clear();
+    for (auto const& part : body_->initial) {
+      if (!part.unchanged()) loop_slot::throw_changed(body_->who, 0, live_.size());
+      live_.push_back(part.value);
+    }
+    put_back({body_->generators, {}});
+  }
+  void drop(place where) {
+    auto& slot = slots_[std::size_t(where.slot)];
+    --full_slots_;
+    bytes_ -= slot.bytes();
+    slot.drop();
+  }
+
+  // ---- for observers
+  /// Bytes of all states that the loop holds; memory that several of them share counts once.
+  [[nodiscard]] std::size_t bytes() const {
+    auto all = last_;
+    for (auto const& part : body_->initial) all.push_back(part.value);
+    all.insert(all.end(), live_.begin(), live_.end());
+    std::size_t sum = 0;
+    for (auto const& slot : slots_) {
+      slot.list_parts(all);
+      sum += std::size_t(slot.pinned_bytes());
+    }
+    std::unordered_set<void const*> counted;
+    for (auto const& t : all) {
+      if (!t.defined()) continue;
+      if (!t.has_storage()) sum += t.nbytes();
+      else if (auto const& storage = t.storage(); counted.insert(storage.unsafeGetStorageImpl()).second)
+        sum += storage.nbytes();
+    }
+    return sum;
+  }
+  /// Shows the bytes of the live or the last state; false if there is none, or if some of it is not in the processor's
+  /// memory or has gaps there.
+  bool visit(action const& a, moment when, event::sink sink, void* context) const {
+    auto const& parts = a.kind == action_kind::turn && when == moment::after ? last_ : live_;
+    for (auto const& part : parts) if (part.defined() && !(part.is_cpu() && is_plain(part))) return false;
+    for (auto const& part : parts) if (part.defined()) sink(context, part.data_ptr(), part.nbytes());
+    return !parts.empty();
+  }
+
+  // ---- for loops of unknown length
+  [[nodiscard]] tensor_list const& live() const noexcept { return live_; }
+  [[nodiscard]] tensor_list const& final_state() const noexcept { return last_; }
+  /// Runs a block from live as far as the loop goes.
+  void turn(loop_body&, step_index, step_index, step_index&) {
+    remember_surroundings();
+    last_ = live_;
+    for (step_index left = size_; more_ && left > 0; --left) {
+      run_first(last_, steps_, steps_ + 1);
+      more_ = (*goes_on_)(last_, ++steps_);
+    }
+  }
+  void final_becomes_live() {
+    live_ = std::exchange(last_, {});
+    live_versions_ = versions_of(live_);
+  }
+  [[nodiscard]] bool goes_on(tensor_list const&, step_index) const noexcept { return more_; }
+  void ends_at(step_index blocks) {
+    blocks_ = blocks;
+    live_from_ = (blocks - 1) * size_;
+    body_->steps = steps_;
+    body_->note_end(steps_, last_);
+  }
+  [[nodiscard]] action as_shown(action a) const noexcept {
+    for (step_index* const i : {&a.from, &a.to}) *i = step_index(std::uint64_t(*i) * std::uint64_t(size_));
+    if (a.kind == action_kind::turn) a.to = steps_;
+    return a;
+  }
+
+ private:
+  /// \param block  steps that are reversed together   \param end  the number of steps, or -1
+  template <class Run>
+  [[nodiscard]] tensor_list run_forward(step_index block, step_index end, Run run) {
+    auto& body = *body_;
+    generator_use const drawing{body.options.rng()};
+    drawing_ = &drawing;
+    body.buffers = outside_memory{body.options.restored_buffers()};
+    remember_surroundings();  // only now can other threads see that the generators are in use
+    body.generators = around_.generators;
+    stats_recorder::scope const recording{recorder_, stats_recorder::half::forward,
+                                          recorder_ ? tensors_around() : tensor_list{}};
+    body.set_blocks(block, end);
+    watched(false, run);
+    copies_->finish();
+    body.knows_all_steps = learning_;
+    body.note_drawn(drawing);
+    body.note_changed_buffers();
+    return std::exchange(last_, {});
+  }
+  /// Calls run(observer, status) with the observer of the options. Without one, `run` is compiled separately and costs
+  /// nothing.
+  template <class Run>
+  void watched(bool turned, Run run) {
+    cairn::detail::sweep_status status;
+    status.turned = turned;
+    if (auto const& observer = body_->options.observer()) return run(observer, status);
+    no_observer nobody;
+    run(nobody, status);
+  }
+  /// Runs steps [from, to) on x for the first time; with a tape as long as something is learned from it.
+  void run_first(tensor_list& x, step_index from, step_index to) {
+    auto& body = *body_;
+    if (auto const& callback = body.options.callbacks().run_forward; callback && from < to) callback(from, to);
+    auto i = from;
+    for (; learning_ && i < to; ++i) {
+      auto const before = i == 0 ? body.initial_flags : body.last_flags;
+      x = body.discover(x, i, before);
+      bool const settled = body.last_flags == before && body.is_differentiable();
+      learning_ = !settled || body.options.capture() == Capture::EveryStep;
+    }
+    body.run_first(x, i, to);
+  }
+  /// Stores generators and buffers, for the step after live.
+  void remember_surroundings() {
+    if (body_->options.rng() == Rng::Preserve) around_.generators = generator_states::now(live_);
+    around_.buffers = body_->buffers.stored_now(around_.buffers);
+  }
+  void put_back(step_surroundings const& around) const {
+    drawing_->put_back(around.generators);
+    body_->buffers.put_back(around.buffers);
+  }
+  /// The states of the generators, and buffers.
+  [[nodiscard]] tensor_list tensors_around() const {
+    tensor_list all;
+    body_->generators.list_tensors(all);
+    body_->buffers.first().list_tensors(all);
+    around_.list_tensors(all);
+    return all;
+  }
+  /// All tensors that the loop holds between its halves.
+  [[nodiscard]] tensor_list kept_tensors() const {
+    auto all = tensors_around();
+    all.insert(all.end(), live_.begin(), live_.end());
+    for (auto const& slot : slots_) slot.list_tensors(all);
+    return all;
   }
 
   any_schedule plan_;
   any_schedule::cursor cursor_;
-  loop_states states_;
-  std::shared_ptr<stats_recorder> recorder_;
+  loop_body* body_;
+  tensor_list live_;  ///< empty after its step has been differentiated
+  tensor_list last_;  ///< in the forward half, from the turn on
+  std::vector<loop_slot> slots_;
+  std::shared_ptr<copies_to_host> copies_ = std::make_shared<copies_to_host>();
+  std::shared_ptr<stats_recorder> recorder_;  ///< null if nothing is measured
+  std::vector<std::int64_t> live_versions_;  ///< at the turn
+  step_index live_from_ = 0;  ///< the number of that state
+  step_surroundings around_;  ///< of the step after live, as of the last save or the turn
+  generator_use const* drawing_ = nullptr;    ///< of the half that is running
+  gradients_so_far* gradients_ = nullptr;     ///< of the backward half
+  std::int64_t full_slots_ = 0, bytes_ = 0;
+  bool learning_ = true;
+  state_question const* goes_on_ = nullptr;   ///< while a loop of unknown length runs forward
+  step_index size_ = 1, steps_ = 0, blocks_ = 0;  ///< of a block; run so far; of the loop, once it has ended
+  bool more_ = true;                              ///< whether the loop goes on after the state asked about last
 };
 
 }  // namespace cairn::libtorch::detail

@@ -12,10 +12,10 @@
 #include <ATen/core/Tensor.h>
 #include <c10/core/StorageImpl.h>
 #include <c10/util/ThreadLocalDebugInfo.h>
-#include <cairn/adapt/torch/loop/detail/device_of.hpp>
 #include <cairn/adapt/torch/loop/step_stats.hpp>
 #include <cairn/adapt/torch/memory/byte_meter.hpp>
-#include <cairn/adapt/torch/memory/process_memory.hpp>
+#include <cairn/adapt/torch/state/tensor_state.hpp>
+#include <cairn/profile/detail/process_bytes.hpp>
 
 namespace cairn::libtorch::detail {
 
@@ -43,7 +43,7 @@ class stats_recorder {
   void sample() {
     auto const now = clock::now();
     if (now < next_sample_) return;
-    resident_ = (std::max)(resident_, memory_of_process().resident);
+    resident_ = (std::max)(resident_, cairn::detail::process_bytes_now().resident);
     auto const after = clock::now();
     next_sample_ = after + 99 * (after - now);
   }
@@ -59,7 +59,7 @@ class stats_recorder {
       if (profiler_is_on()) ++recorder_->stats_->uncounted;
       else reporter_ = reporter_for(recorder_->device_);
       if (reporter_) recorder_->count_standing(*this, held);
-      before_ = memory_of_process();
+      before_ = cairn::detail::process_bytes_now();
       recorder_->resident_ = before_.resident;
       recorder_->next_sample_ = {};
       if (reporter_) metered_.emplace(c10::DebugInfoKind::PROFILER_STATE, reporter_);
@@ -84,7 +84,7 @@ class stats_recorder {
     std::shared_ptr<stats_recorder> recorder_;
     half which_;
     std::shared_ptr<byte_reporter> reporter_;
-    ProcessMemory before_;
+    cairn::detail::process_bytes before_;
     std::optional<c10::DebugInfoGuard> metered_;
     clock::time_point start_;
   };
@@ -105,10 +105,10 @@ class stats_recorder {
     for (auto const& handed : handed_) if (auto const storage = handed.lock()) count(*storage);
   }
   void end(scope const& of, double took) {
-    auto const after = memory_of_process();
+    auto const after = cairn::detail::process_bytes_now();
     resident_ = (std::max)({resident_, after.resident, after.peak > of.before_.peak ? after.peak : 0});
     auto const left = of.which_ == half::forward ? 0 : left_;
-    stats_->resident_bytes = (std::max)(stats_->resident_bytes, std::int64_t(left + resident_ - of.before_.resident));
+    stats_->resident_bytes = (std::max)(stats_->resident_bytes, left + resident_ - of.before_.resident);
     (of.which_ == half::forward ? stats_->forward_seconds : stats_->backward_seconds) += took;
     if (of.reporter_) stats_->tensor_bytes = (std::max)(stats_->tensor_bytes, of.reporter_->peak());
     if (of.which_ == half::backward) return;
@@ -120,8 +120,8 @@ class stats_recorder {
   c10::Device device_;
   std::vector<weak_storage> handed_;
   std::unordered_map<void*, std::int64_t> made_;  ///< tensors at the end of forward, by address
-  std::uint64_t left_ = 0;  ///< how far forward raised the resident memory, from its start to its end
-  std::uint64_t resident_ = 0;  ///< the most in this half
+  std::int64_t left_ = 0;  ///< how far forward raised the resident memory, from its start to its end
+  std::int64_t resident_ = 0;  ///< the most in this half
   clock::time_point next_sample_;
 };
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// \file tensor_series.hpp  One tensor per step of a loop: slices of one tensor, or a list.
+/// \file tensor_series.hpp  One tensor per step of a loop: slices of one tensor, or a list; how inputs of a scan are
+/// taken apart.
 #include <cstddef>
-#include <cstdint>
+#include <tuple>
 #include <utility>
 #include <vector>
 #include <ATen/core/Tensor.h>
@@ -122,5 +123,87 @@ inline void keep_outputs(char const* who, series_list& outputs, at::TensorList g
   for (auto const& series : all) slices.push_back(series.at(i));
   return slices;
 }
+
+/// The same structure, with undefined tensors.
+template <tensor_state State>
+[[nodiscard]] State emptied(State const& x) { return state_of(x, tensor_list(tensors_of(x).size())); }
+
+/// How a sequence is taken apart.
+template <class Sequence>
+struct sequence_traits {};
+template <class Sequence>
+using element_of = typename sequence_traits<Sequence>::element;
+
+/// The rows of one tensor.
+template <>
+struct sequence_traits<at::Tensor> {
+  using element = at::Tensor;
+  static constexpr series_form form = series_form::stacked;
+  [[nodiscard]] static step_index steps(char const* who, at::Tensor const& xs) {
+    if (!xs.defined() || xs.dim() == 0)
+      throw invalid_call{
+          who, "an input has no first dimension to scan along", {}, "give a tensor [T, ...], or a vector of T tensors"};
+    return xs.size(0);
+  }
+  static void flatten(char const*, at::Tensor const& xs, series_list& all) {
+    all.emplace_back(form, xs.size(0), tensor_list{xs});
+  }
+  [[nodiscard]] static element like(at::Tensor const&) { return {}; }
+};
+/// The elements of a vector.
+template <tensor_state Element>
+struct sequence_traits<std::vector<Element>> {
+  using element = Element;
+  static constexpr series_form form = series_form::list;
+  [[nodiscard]] static step_index steps(char const*, std::vector<Element> const& xs) { return step_index(xs.size()); }
+  static void flatten(char const* who, std::vector<Element> const& xs, series_list& all) {
+    if (xs.empty()) return;
+    auto const count = tensors_of(xs.front()).size(), before = all.size();
+    for (std::size_t q = 0; q < count; ++q) all.emplace_back(form, step_index(xs.size()));
+    for (std::size_t i = 0; i < xs.size(); ++i) {
+      auto const parts = tensors_of(xs[i]);
+      if (parts.size() != count || !same_structure(xs.front(), xs[i]))
+        throw invalid_call{who,
+                           "the inputs of two steps have different parts",
+                           {{"step", i}, {"its parts", parts.size()}, {"parts of step 0", count}},
+                           "give each step as many tensors under the same keys; leave some undefined if need be"};
+      for (std::size_t q = 0; q < count; ++q) all[before + q].put(step_index(i), parts[q]);
+    }
+  }
+  [[nodiscard]] static element like(std::vector<Element> const& xs) { return emptied(xs.front()); }
+};
+/// For types that `std::get` takes apart.
+template <class Sequences, class Element, class First>
+struct sequences_traits {
+  using element = Element;
+  static constexpr series_form form = sequence_traits<First>::form;
+  template <class Xs>
+  using of = sequence_traits<std::remove_cvref_t<Xs>>;
+
+  [[nodiscard]] static step_index steps(char const* who, Sequences const& xs) {
+    auto const first = sequence_traits<First>::steps(who, std::get<0>(xs));
+    auto const check = [&](step_index other) {
+      if (other != first)
+        throw invalid_call{who,
+                           "the inputs are of different lengths",
+                           {{"steps of the first", first}, {"steps of another", other}},
+                           ""};
+    };
+    std::apply([&](auto const&... one) { (check(of<decltype(one)>::steps(who, one)), ...); }, xs);
+    return first;
+  }
+  static void flatten(char const* who, Sequences const& xs, series_list& all) {
+    std::apply([&](auto const&... one) { (of<decltype(one)>::flatten(who, one, all), ...); }, xs);
+  }
+  [[nodiscard]] static element like(Sequences const& xs) {
+    return std::apply([](auto const&... one) { return element{of<decltype(one)>::like(one)...}; }, xs);
+  }
+};
+template <class First, class... Rest>
+struct sequence_traits<std::tuple<First, Rest...>>
+    : sequences_traits<std::tuple<First, Rest...>, std::tuple<element_of<First>, element_of<Rest>...>, First> {};
+template <class First, class Second>
+struct sequence_traits<std::pair<First, Second>>
+    : sequences_traits<std::pair<First, Second>, std::pair<element_of<First>, element_of<Second>>, First> {};
 
 }  // namespace cairn::libtorch::detail

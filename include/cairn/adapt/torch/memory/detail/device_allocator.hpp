@@ -1,12 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// \file device_allocator.hpp  LibTorch's allocator for a type of devices.
+/// \file device_allocator.hpp  The devices that LibTorch sees, and its allocators for them.
 #include <cstdint>
 #include <c10/core/Allocator.h>
 #include <c10/core/Device.h>
+#include <c10/core/impl/DeviceGuardImplInterface.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
 #include <cairn/core/error.hpp>
 
 namespace cairn::libtorch::detail {
+
+/// The device, with the index of the current one if it has none.   \throws device_error  if LibTorch sees no such
+/// device
+[[nodiscard]] inline c10::Device available_device(c10::Device device, char const* operation) {
+  int count = 0;
+  if (c10::impl::hasDeviceGuardImpl(device.type()))
+    count = int(c10::impl::VirtualGuardImpl(device.type()).deviceCount());
+  if (count == 0 || device.index() >= count)
+    throw device_error{operation,
+                       "LibTorch sees no such device",
+                       {{"index", int(device.index())}, {"devices", count}},
+                       "link LibTorch's library for it"};
+  return device.has_index() ? device : c10::impl::VirtualGuardImpl(device.type()).getDevice();
+}
 
 /// Calls `use` with the allocator for a type of devices. The name `getDeviceAllocator` exists only in LibTorch 2.9 and
 /// later, so the type of `type` is a template parameter.

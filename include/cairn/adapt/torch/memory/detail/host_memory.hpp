@@ -7,16 +7,49 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <type_traits>
 #include <unordered_map>
 #include <utility>
 #include <vector>
+#include <c10/core/Allocator.h>
 #include <c10/core/CPUAllocator.h>
 #include <cairn/adapt/torch/memory/detail/byte_account.hpp>
 #include <cairn/adapt/torch/memory/detail/byte_total.hpp>
-#include <cairn/adapt/torch/memory/detail/versions_allocator.hpp>
 #include <cairn/core/error.hpp>
 
 namespace cairn::libtorch::detail {
+
+/// What every version requires; the derived class implements `take(bytes)`.
+struct allocator_root : c10::Allocator {
+  [[nodiscard]] virtual c10::DataPtr take(std::size_t bytes) const = 0;
+};
+
+template <class Root>
+struct allocates_const : Root {
+  [[nodiscard]] c10::DataPtr allocate(std::size_t bytes) const override { return this->take(bytes); }
+};
+template <class Root>
+struct allocates : Root {
+  [[nodiscard]] c10::DataPtr allocate(std::size_t bytes) override { return this->take(bytes); }
+};
+template <class Base>
+struct copies_data : Base {
+  void copy_data(void* into, void const* from, std::size_t bytes) const override {
+    this->default_copy_data(into, from, bytes);
+  }
+};
+
+template <class Root>
+inline constexpr bool wants_const =
+    std::is_same_v<decltype(&Root::allocate), c10::DataPtr (c10::Allocator::*)(std::size_t) const>;
+template <class Root>
+inline constexpr bool wants_copy_data = requires { &Root::copy_data; };
+
+template <class Root>
+using with_allocate = std::conditional_t<wants_const<Root>, allocates_const<Root>, allocates<Root>>;
+/// The base class to derive from; the derived class implements `take` and `raw_deleter`.
+template <class Root>
+using allocator_base = std::conditional_t<wants_copy_data<Root>, copies_data<with_allocate<Root>>, with_allocate<Root>>;
 
 /// Same as `memory_hook`.
 using memory_hook_function = std::function<void(c10::Device, std::int64_t allocated, std::int64_t freed)>;
@@ -76,19 +109,12 @@ class host_memory : public byte_total {
   void add(std::shared_ptr<hook_entry> hook) {
     std::lock_guard const lock{access_};
     hook->since = ++registrations_;
-    auto all = std::make_shared<hook_list>(*hooks_);
-    all->push_back(std::move(hook));
-    hooks_ = std::move(all);
+    hooks_.push_back(std::move(hook));
   }
   void remove(std::shared_ptr<hook_entry> const& hook) noexcept {
     hook->close();
-    try {
-      std::lock_guard const lock{access_};
-      auto all = std::make_shared<hook_list>(*hooks_);
-      std::erase(*all, hook);
-      hooks_ = std::move(all);
-    } catch (...) {  // out of memory: it remains in the list, closed
-    }
+    std::lock_guard const lock{access_};
+    std::erase(hooks_, hook);
   }
 
  private:
@@ -150,14 +176,14 @@ class host_memory : public byte_total {
     auto const ended = memory.end_block(address);  // before the address can be reused
     memory.behind_->raw_deleter()(address);
     try {
-      tell(*memory.hooks(), ended.told, 0, ended.bytes);
+      tell(memory.hooks(), ended.told, 0, ended.bytes);
     } catch (...) {  // clean-up never throws
     }
   }
 
   void begin_block(void* address, std::int64_t bytes) {
     block begun{bytes};
-    std::shared_ptr<hook_list const> hooks;
+    hook_list hooks;
     {
       std::lock_guard const lock{access_};
       if (!telling()) begun.told = registrations_;
@@ -173,7 +199,7 @@ class host_memory : public byte_total {
       known.end();
       change_by(bytes - std::exchange(known, begun).bytes);
     }
-    tell(*hooks, begun.told, bytes, 0);
+    tell(hooks, begun.told, bytes, 0);
   }
   [[nodiscard]] block end_block(void* address) {
     std::lock_guard const lock{access_};
@@ -186,7 +212,7 @@ class host_memory : public byte_total {
     return ended;
   }
 
-  [[nodiscard]] std::shared_ptr<hook_list const> hooks() const {
+  [[nodiscard]] hook_list hooks() const {
     std::lock_guard const lock{access_};
     return hooks_;
   }
@@ -215,7 +241,7 @@ class host_memory : public byte_total {
   c10::Allocator* behind_;
   std::unordered_map<void*, block> blocks_;
   std::uint64_t registrations_ = 0;
-  std::shared_ptr<hook_list const> hooks_ = std::make_shared<hook_list>();
+  hook_list hooks_;
 };
 
 }  // namespace cairn::libtorch::detail

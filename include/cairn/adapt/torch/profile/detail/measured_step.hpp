@@ -1,23 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file measured_step.hpp  One forward and one backward run, measured operator by operator.
-#include <ATen/core/Tensor.h>
 #include <algorithm>
-#include <c10/util/ThreadLocalDebugInfo.h>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
-#include <torch/csrc/autograd/function.h>
-#include <torch/csrc/autograd/function_hook.h>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
 #include <vector>
-#include <cairn/adapt/torch/checkpoint/detail/dispatch_mode.hpp>
-#include <cairn/adapt/torch/checkpoint/detail/nanoseconds_since.hpp>
+#include <ATen/core/Tensor.h>
+#include <c10/util/ThreadLocalDebugInfo.h>
+#include <torch/csrc/autograd/function.h>
+#include <torch/csrc/autograd/function_hook.h>
+#include <cairn/adapt/torch/checkpoint/detail/saved_hooks.hpp>
 #include <cairn/adapt/torch/memory/byte_meter.hpp>
 #include <cairn/adapt/torch/memory/detail/byte_account.hpp>
 #include <cairn/adapt/torch/record/detail/record_graph.hpp>
@@ -26,6 +25,15 @@
 #include <cairn/rules/operation_graph.hpp>
 
 namespace cairn::libtorch::detail {
+
+/// At least 1. Waits for the device of the result.   \param result  of the call; undefined if there is none
+[[nodiscard]] inline std::int64_t nanoseconds_since(std::chrono::steady_clock::time_point start,
+                                                    at::Tensor const& result) {
+  if (result.defined() && !result.is_cpu())
+    (void)result.detach().as_strided({(std::min)(std::int64_t{1}, result.numel())}, {1}).cpu();
+  auto const passed = std::chrono::steady_clock::now() - start;
+  return (std::max)(std::int64_t{1}, std::int64_t(std::chrono::nanoseconds(passed).count()));
+}
 
 /// While it lives, the working memory of each recorded operator is measured.
 class operator_meter final : public dispatch_mode {
@@ -138,14 +146,19 @@ struct measured_step {
     loss.backward();
     auto& events = watch->events();
     events.push_back({0, nanoseconds_since(watch->begin(), loss), bytes->count_of_changes()});
-    std::vector<void const*> gradients;
-    for (auto const& t : leaves)
-      if (t.grad().defined() && t.grad().has_storage()) gradients.push_back(t.grad().storage().data_ptr().get());
-    add_adjoints(events, bytes->changes_beside(gradients));
+    auto changes = bytes->changes();
+    std::unordered_map<void const*, std::size_t> last;  // the last block that begins at an address is the one there
+    for (std::size_t k = 0; k < changes.size(); ++k) if (changes[k].second > 0) last[changes[k].first] = k;
+    for (auto const& t : leaves)  // their gradients are the caller's
+      if (t.grad().defined() && t.grad().has_storage())
+        if (auto const at = last.find(t.grad().storage().data_ptr().get()); at != last.end())
+          changes[at->second].second = 0;
+    add_adjoints(events, changes);
   }
 
  private:
-  void add_adjoints(std::vector<adjoint_watch::event> const& events, std::vector<std::int64_t> const& changes) {
+  void add_adjoints(std::vector<adjoint_watch::event> const& events,
+                    std::vector<std::pair<void const*, std::int64_t>> const& changes) {
     std::vector<std::int64_t> rises(graph.operations.size());
     std::size_t change = 0;
     std::int64_t now = 0, before = 0;
@@ -154,7 +167,7 @@ struct measured_step {
       // Between the operators of one operation, autograd frees what the last one has saved.
       if (k == 0 || events[k - 1].operation != v) before = now;
       for (; change < events[k + 1].changes; ++change) {
-        now += changes[change];
+        now += changes[change].second;
         rises[v] = (std::max)(rises[v], now - before);
       }
       graph.operations[v].adjoint_time += events[k + 1].time - events[k].time;

@@ -12,30 +12,23 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <string>
 #include <utility>
 #include <vector>
 #include <cairn/adapt/torch/checkpoint/checkpoint_policy.hpp>
-#include <cairn/adapt/torch/checkpoint/detail/dispatch_mode.hpp>
-#include <cairn/adapt/torch/checkpoint/detail/group_state.hpp>
 #include <cairn/adapt/torch/checkpoint/detail/saved_hooks.hpp>
 #include <cairn/adapt/torch/memory/detail/byte_account.hpp>
 #include <cairn/adapt/torch/record/detail/call_contents.hpp>
 #include <cairn/adapt/torch/record/detail/draws.hpp>
-#include <cairn/adapt/torch/record/detail/kept_names.hpp>
 #include <cairn/adapt/torch/record/detail/layer_watch.hpp>
-#include <cairn/adapt/torch/record/detail/leaf_gradients.hpp>
 #include <cairn/adapt/torch/record/detail/live_records.hpp>
 #include <cairn/adapt/torch/record/detail/memory_cells.hpp>
 #include <cairn/adapt/torch/record/detail/operator_run.hpp>
-#include <cairn/adapt/torch/record/detail/overwritable.hpp>
-#include <cairn/adapt/torch/record/detail/plain_tensor.hpp>
 #include <cairn/adapt/torch/record/detail/record_blocks.hpp>
 #include <cairn/adapt/torch/record/detail/record_regions.hpp>
 #include <cairn/adapt/torch/record/detail/record_totals.hpp>
 #include <cairn/adapt/torch/record/detail/recorded_operators.hpp>
-#include <cairn/adapt/torch/record/detail/schema_facts.hpp>
-#include <cairn/adapt/torch/state/detail/rng_autocast.hpp>
+#include <cairn/adapt/torch/state/detail/environment.hpp>
+#include <cairn/adapt/torch/state/detail/name_matches.hpp>
 #include <cairn/core/error.hpp>
 #include <torch/csrc/autograd/engine.h>
 #include <torch/csrc/autograd/saved_variable_hooks.h>
@@ -320,7 +313,7 @@ class call_record final : public call_contents,
     if (is_plain && one.due == 0 && (!is_over_ || !has_dropped_)) held_.drop(c);  // otherwise others may be made of it
     if (is_over_) forget_above();
   }
-  /// A backward pass is over, or a group of them.
+  /// A backward pass is over.
   void end_pass(int pass) {
     std::lock_guard const lock{access_};
     regions_.end_pass(pass);
@@ -434,10 +427,8 @@ class call_record final : public call_contents,
   /// \param open  contents to make; those that backward may ask for are held   \returns the memory of `target`
   [[nodiscard]] c10::Storage make_again(int region, int target, std::vector<int> open) {
     int const pass = ++passes_;
-    auto const group = group_state::of_thread() ? group_state::of_thread() : group_;
     std::vector<int> order, regions;
     if (regions_.is_dropped(region)) {
-      if (group) group->check_open(who_);
       regions.push_back(region);
       regions_.prepare(region, pass, open);
     }
@@ -485,16 +476,15 @@ class call_record final : public call_contents,
       });
     }
     regions_.are_made(regions);
-    if (!regions.empty()) end_later(pass, group);
+    if (!regions.empty()) end_later(pass);
     return found;
   }
-  /// When the pass is over, or its group, what it has not asked for is dropped.
-  void end_later(int pass, std::shared_ptr<group_state> const& group) {
+  /// When the pass is over, what it has not asked for is dropped.
+  void end_later(int pass) {
     if (!is_over_) return;
     auto end = [of = weak_from_this(), pass] {
       if (auto const one = of.lock()) one->end_pass(pass);
     };
-    if (group) return group->at_end(std::move(end));
     try {
       torch::autograd::Engine::get_default_engine().queue_callback(std::move(end));
     } catch (c10::Error const&) {  // no backward pass is running: the tensor was asked for from elsewhere
@@ -502,7 +492,6 @@ class call_record final : public call_contents,
   }
 
   std::shared_ptr<byte_account> account_;
-  std::shared_ptr<group_state> group_ = group_state::of_thread();  ///< the group in which the call was made, if any
   std::recursive_mutex access_;  ///< an operator that runs again asks for memory, which this record gives back
   leaf_gradients leaves_;
   record_regions regions_{contents_, operators_, held_};

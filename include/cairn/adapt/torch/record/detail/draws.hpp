@@ -5,15 +5,13 @@
 #include <ATen/Context.h>
 #include <ATen/core/Generator.h>
 #include <ATen/core/stack.h>
-#include <c10/core/impl/LocalDispatchKeySet.h>
 #include <mutex>
-#include <optional>
 #include <utility>
 #include <vector>
-#include <cairn/adapt/torch/checkpoint/detail/dispatch_mode.hpp>
-#include <cairn/adapt/torch/record/detail/schema_facts.hpp>
+#include <cairn/adapt/torch/checkpoint/detail/saved_hooks.hpp>
+#include <cairn/adapt/torch/record/detail/recorded_operators.hpp>
+#include <cairn/adapt/torch/state/detail/environment.hpp>
 #include <cairn/adapt/torch/state/detail/operation_arguments.hpp>
-#include <cairn/adapt/torch/state/detail/rng_autocast.hpp>
 
 namespace cairn::libtorch::detail {
 

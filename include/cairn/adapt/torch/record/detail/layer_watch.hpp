@@ -11,7 +11,7 @@
 #include <unordered_map>
 #include <utility>
 #include <vector>
-#include <cairn/adapt/torch/record/detail/plain_tensor.hpp>
+#include <cairn/adapt/torch/record/detail/memory_cells.hpp>
 
 namespace cairn::libtorch::detail {
 

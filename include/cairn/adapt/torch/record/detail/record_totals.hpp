@@ -52,12 +52,14 @@ class record_totals {
     tell("the program itself holds more than the limit of " + std::to_string(limit) +
          " bytes; the least limit for it is about " + std::to_string(least));
   }
-  [[nodiscard]] RecordReport report() const {
+  /// Counts of all calls, and the bytes of the last step.
+  [[nodiscard]] RecordReport report(byte_account const& account) const {
     RecordReport all;
     all.calls = calls;
     all.operators = operators, all.saved = saved;
     all.dropped = dropped, all.again = again;
     all.images = images, all.image_bytes = image_bytes;
+    all.limit = account.limit(), all.peak = account.peak(), all.least = account.passed();
     std::lock_guard const lock{access_};
     all.kept = kept_;
     return all;
@@ -74,14 +76,5 @@ class record_totals {
   std::size_t told_ = 0;
   std::int64_t passed_ = -1;
 };
-
-/// Counts of all calls, and the bytes of the last step.
-[[nodiscard]] inline RecordReport report_of(record_totals const& totals, byte_account const& account) {
-  auto all = totals.report();
-  all.limit = account.limit();
-  all.peak = account.peak();
-  all.least = account.passed();
-  return all;
-}
 
 }  // namespace cairn::libtorch::detail

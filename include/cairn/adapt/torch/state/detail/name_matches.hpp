@@ -2,7 +2,10 @@
 #pragma once
 /// \file name_matches.hpp  Compares names with patterns.
 #include <cstddef>
+#include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace cairn::libtorch::detail {
 
@@ -17,6 +20,15 @@ namespace cairn::libtorch::detail {
   }
   while (p < pattern.size() && pattern[p] == '*') ++p;
   return p == pattern.size();
+}
+
+/// Names of parts that are held; `*` matches any characters. Without a value all parts are held.
+using kept_names = std::optional<std::vector<std::string>>;
+[[nodiscard]] inline bool is_among(kept_names const& names, std::string_view name) {
+  if (!names) return true;
+  for (auto const& pattern : *names)
+    if (name_matches(pattern, name)) return true;
+  return false;
 }
 
 }  // namespace cairn::libtorch::detail

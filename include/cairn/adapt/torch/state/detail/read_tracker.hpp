@@ -300,30 +300,19 @@ class storage_set {
     if (memory._unsafe_get_target() == nullptr) return;
     all_.try_emplace(memory._unsafe_get_target(), memory, number);
     if (all_.size() < bound_) return;
-    std::erase_if(all_, [](auto const& one) { return one.second.memory.expired(); });
+    std::erase_if(all_, [](auto const& one) { return one.second.first.expired(); });
     bound_ = 2 * all_.size() + 64;
   }
   /// The number of some memory; -1 if it is not in the set.
   [[nodiscard]] step_index number_of(void const* memory) const {
     auto const found = all_.find(static_cast<c10::StorageImpl const*>(memory));
-    return found == all_.end() ? -1 : found->second.number;
+    return found == all_.end() ? -1 : found->second.second;
   }
-  [[nodiscard]] bool holds(at::Tensor const& t) const {
-    return t.defined() && t.has_storage() && all_.contains(t.storage().unsafeGetStorageImpl());
-  }
-  /// The same for the address of some memory.
-  [[nodiscard]] bool holds_address(void const* of) const {
-    return all_.contains(static_cast<c10::StorageImpl const*>(of));
-  }
+  [[nodiscard]] bool holds(at::Tensor const& t) const { return t.defined() && number_of(memory_key(t)) >= 0; }
 
  private:
-  struct numbered {
-    weak_storage memory;
-    step_index number;
-    numbered(weak_storage one, step_index k) : memory{std::move(one)}, number{k} {}
-  };
   /// While the weak reference exists, its address is not reused.
-  std::unordered_map<c10::StorageImpl const*, numbered> all_;
+  std::unordered_map<c10::StorageImpl const*, std::pair<weak_storage, step_index>> all_;
   std::size_t bound_ = 64;  ///< at this size the set is searched for freed memory
 };
 

@@ -1,16 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// \file tensor_metadata.hpp  A tensor without its values, for comparison with another tensor.
+/// \file tensor_metadata.hpp  A tensor that is compared later: without its values, or with its version.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 #include <ATen/core/Tensor.h>
 #include <cairn/core/detail/state_hash.hpp>
 
 namespace cairn::libtorch::detail {
+
+/// How often a tensor and all that share its memory were changed in place; 0 if there is no version counter.
+[[nodiscard]] inline std::int64_t version_of(at::Tensor const& t) {
+  return t.defined() && !t.is_inference() ? std::int64_t(t._version()) : 0;
+}
 
 /// A hash of a tensor's values in order.
 [[nodiscard]] inline std::uint64_t hash_of_bits(at::Tensor const& t) {
@@ -60,6 +66,16 @@ struct tensor_metadata {
     text << at::toString(type) << at::IntArrayRef{sizes} << " on " << device;
     return text.str();
   }
+};
+
+/// A tensor, and how often it had been changed in place when it was saved.
+struct saved_tensor {
+  at::Tensor value;
+  std::int64_t version = 0;
+
+  saved_tensor() = default;
+  explicit saved_tensor(at::Tensor t) : value{std::move(t)}, version{version_of(value)} {}
+  [[nodiscard]] bool unchanged() const { return version_of(value) == version; }
 };
 
 }  // namespace cairn::libtorch::detail

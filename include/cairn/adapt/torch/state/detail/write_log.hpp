@@ -8,7 +8,6 @@
 #include <vector>
 #include <ATen/TracerMode.h>
 #include <ATen/core/Generator.h>
-#include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
@@ -17,15 +16,11 @@
 #include <c10/core/StorageImpl.h>
 #include <c10/core/TensorImpl.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
+#include <cairn/adapt/torch/state/detail/tensor_metadata.hpp>
 #include <cairn/adapt/torch/state/detail/versions.hpp>
 #include <cairn/adapt/torch/state/rng_states.hpp>
 
 namespace cairn::libtorch::detail {
-
-/// How often a tensor and all that share its memory were changed in place; 0 if there is no version counter.
-[[nodiscard]] inline std::int64_t version_of(at::Tensor const& t) {
-  return t.defined() && !t.is_inference() ? std::int64_t(t._version()) : 0;
-}
 
 /// Identifies the memory of a tensor, for as long as it lives.
 [[nodiscard]] inline void const* memory_key(at::Tensor const& t) {
@@ -38,13 +33,28 @@ namespace cairn::libtorch::detail {
                      [key](at::Tensor const& t) { return t.defined() && memory_key(t) == key; });
 }
 
-/// During its lifetime, operations are seen by nobody: no autograd, no trace, no observer, no policy.
-class unseen_operations {
+/// A dispatch key below autograd for which LibTorch has neither kernels nor tensors. In a thread that includes it, each
+/// operator reaches the kernel of `dispatch_mode` first.
+inline constexpr auto dispatch_mode_key = c10::DispatchKey::Fake;
+
+/// During its lifetime operators run below autograd, and nobody sees them: no trace, no observer, no policy.
+class below_autograd {
+ public:
+  explicit below_autograd(c10::impl::LocalDispatchKeySet keys = c10::impl::tls_local_dispatch_key_set())
+      : forced_{below(keys)} {}
+  below_autograd(below_autograd const&) = delete;
+  below_autograd& operator=(below_autograd const&) = delete;
+
+ private:
+  [[nodiscard]] static c10::impl::LocalDispatchKeySet below(c10::impl::LocalDispatchKeySet keys) {
+    keys.included_ = keys.included_.remove(dispatch_mode_key);
+    keys.excluded_ = keys.excluded_.add(dispatch_mode_key) | c10::autograd_dispatch_keyset_with_ADInplaceOrView;
+    return keys;
+  }
   at::NoGradGuard no_grad_;
-  at::AutoDispatchBelowADInplaceOrView below_;
   at::tracer::impl::NoTracerDispatchMode no_trace_;
   at::DisableRecordFunctionGuard no_observer_;
-  c10::impl::ExcludeDispatchKeyGuard no_mode_{c10::DispatchKey::Fake};  // see dispatch_mode.hpp
+  c10::impl::ForceDispatchKeyGuard forced_;  // last: these keys are all that count
 };
 
 /// A piece of memory as it was at some time, as a whole: who writes to a view of it may read another one. It does not
@@ -119,66 +129,19 @@ class generator_image {
   at::Tensor state_;
 };
 
-/// What a computation writes to, and the generators of the program's own that it draws from, as they were before.
-class write_log {
- public:
-  bool notes_generators = true;
-  /// To be called before the computation.   \param given  its inputs; what lies in their memory is not noted
-  void begin(at::TensorList given) {
-    for (auto const& t : given) if (t.defined()) given_.push_back(memory_key(t));
-  }
-  /// What lies in this memory is not noted.
-  void leave_out(void const* memory) { given_.push_back(memory); }
-  /// To be called before the tensor is written to. Tensors without a storage are ignored.
-  void note(at::Tensor const& t) {
-    if (!t.defined() || !t.has_storage() || t.is_meta() || t.is_quantized()) return;
-    if (std::find(given_.begin(), given_.end(), memory_key(t)) != given_.end()) return;
-    if (holds(memory_key(t))) return;
-    unseen_operations const unseen;
-    all_.emplace_back(t);
-  }
-  /// To be called before numbers are drawn. Default generators are not noted.
-  void note(at::Generator const& from) {
-    if (!notes_generators || !from.defined() || from == default_generator(from.device())) return;
-    void const* const key = from.unsafeGetGeneratorImpl();
-    if (std::find(given_.begin(), given_.end(), key) != given_.end()) return;
-    if (std::any_of(generators_.begin(), generators_.end(), [&](auto const& one) { return one.key() == key; })) return;
-    unseen_operations const unseen;
-    generators_.emplace_back(from);
-  }
-  /// To be called after the computation: drops what has not changed.
-  void end() {
-    unseen_operations const unseen;
-    std::erase_if(all_, [](memory_image const& one) { return !one.may_be_changed(); });
-    std::erase_if(generators_, [](generator_image const& one) { return !one.is_changed(); });
-    given_.clear();
-  }
-  [[nodiscard]] bool holds(void const* memory) const {
-    return std::any_of(all_.begin(), all_.end(), [&](memory_image const& one) { return one.key() == memory; });
-  }
-  [[nodiscard]] std::vector<memory_image> const& images() const noexcept { return all_; }
-  [[nodiscard]] std::vector<generator_image> const& generators() const noexcept { return generators_; }
-  [[nodiscard]] bool empty() const noexcept { return all_.empty() && generators_.empty(); }
-
- private:
-  std::vector<memory_image> all_;
-  std::vector<generator_image> generators_;
-  std::vector<void const*> given_;
-};
-
 /// Some memory, and some generators, as they were at some time.
 class memory_images {
  public:
   memory_images() = default;
   /// \param tensors  undefined ones are ignored
   explicit memory_images(at::TensorList tensors) {
-    unseen_operations const unseen;
+    below_autograd const unseen;
     for (auto const& t : tensors)
       if (t.defined() && t.has_storage() && !t.is_meta() && !holds(memory_key(t))) images_.emplace_back(t);
   }
   /// The same memory as it is now; shares what has not changed.
   [[nodiscard]] memory_images now() const {
-    unseen_operations const unseen;
+    below_autograd const unseen;
     memory_images all;
     for (auto const& one : images_)
       all.images_.push_back(one.exists() && (!one.has_values() || one.is_changed()) ? one.now() : one);
@@ -186,10 +149,10 @@ class memory_images {
     return all;
   }
   /// Adds what a computation has changed besides, as it was before it.
-  void add(write_log const& log) {
-    for (auto const& one : log.images())
+  void add(memory_images const& before) {
+    for (auto const& one : before.images_)
       if (!holds(one.key())) images_.push_back(one);
-    for (auto const& one : log.generators())
+    for (auto const& one : before.generators_)
       if (!holds_generator(one.key())) generators_.push_back(one);
   }
   /// Adds generators as they are now; shares what has not changed.
@@ -207,7 +170,7 @@ class memory_images {
   [[nodiscard]] std::vector<generator_image> const& generators() const noexcept { return generators_; }
   [[nodiscard]] std::size_t size() const noexcept { return images_.size(); }
   void put_back() const {
-    unseen_operations const unseen;
+    below_autograd const unseen;
     for (auto const& one : images_)
       if (one.is_changed()) one.put_back();
     for (auto const& one : generators_) one.put_back();
@@ -215,7 +178,7 @@ class memory_images {
   /// Calls `see` with the key of each memory or generator that has changed since, and the bytes of its image.
   template <class See>
   void each_changed(See see) const {
-    unseen_operations const unseen;
+    below_autograd const unseen;
     for (auto const& one : images_) if (one.is_changed()) see(one.key(), one.bytes());
     for (auto const& one : generators_) if (one.is_changed()) see(one.key(), std::int64_t(one.state().nbytes()));
   }
@@ -225,23 +188,60 @@ class memory_images {
     for (auto const& one : generators_) all.push_back(one.state());
   }
 
- private:
+ protected:
   std::vector<memory_image> images_;
   std::vector<generator_image> generators_;
 };
 
-/// Undoes at its end what was noted.
-class undone_writes {
+/// What a computation writes to, and the generators of the program's own that it draws from, as they were before.
+class write_log : public memory_images {
  public:
+  bool notes_generators = true;
+
+  /// To be called before the computation.   \param given  its inputs; what lies in their memory is not noted
+  void begin(at::TensorList given) {
+    for (auto const& t : given) if (t.defined()) leave_out(memory_key(t));
+  }
+  /// What lies in this memory is not noted.
+  void leave_out(void const* memory) { left_out_.push_back(memory); }
+  /// To be called before the tensor is written to. Tensors without a storage are ignored.
+  void note(at::Tensor const& t) {
+    if (!t.defined() || !t.has_storage() || t.is_meta() || t.is_quantized()) return;
+    if (is_left_out(memory_key(t)) || holds(memory_key(t))) return;
+    below_autograd const unseen;
+    images_.emplace_back(t);
+  }
+  /// To be called before numbers are drawn. Default generators are not noted.
+  void note(at::Generator const& from) {
+    if (!notes_generators || !from.defined() || from == default_generator(from.device())) return;
+    if (void const* const key = from.unsafeGetGeneratorImpl(); is_left_out(key) || holds_generator(key)) return;
+    below_autograd const unseen;
+    generators_.emplace_back(from);
+  }
+  /// To be called after the computation: drops what has not changed.
+  void end() {
+    below_autograd const unseen;
+    std::erase_if(images_, [](memory_image const& one) { return !one.may_be_changed(); });
+    std::erase_if(generators_, [](generator_image const& one) { return !one.is_changed(); });
+    left_out_.clear();
+  }
+  [[nodiscard]] bool empty() const noexcept { return images_.empty() && generators_.empty(); }
+
+ private:
+  [[nodiscard]] bool is_left_out(void const* key) const {
+    return std::find(left_out_.begin(), left_out_.end(), key) != left_out_.end();
+  }
+
+  std::vector<void const*> left_out_;
+};
+
+/// Undoes at its end what was noted.
+struct undone_writes {
   undone_writes() = default;
   undone_writes(undone_writes const&) = delete;
   undone_writes& operator=(undone_writes const&) = delete;
-  ~undone_writes() { undo(); }
-  void undo() const {
-    memory_images before;
-    before.add(log);
-    before.put_back();
-  }
+  ~undone_writes() { log.put_back(); }
+
   write_log log;
 };
 

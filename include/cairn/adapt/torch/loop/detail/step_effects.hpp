@@ -1,18 +1,117 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// \file step_reads.hpp  What the steps of a loop read from outside.
+/// \file step_effects.hpp  What the steps of a loop read from outside, and what they change there.
 #include <algorithm>
 #include <cstddef>
 #include <string>
 #include <utility>
 #include <vector>
 #include <ATen/core/Tensor.h>
+#include <cairn/adapt/torch/state/detail/environment.hpp>
 #include <cairn/adapt/torch/state/detail/read_tracker.hpp>
+#include <cairn/adapt/torch/state/detail/write_log.hpp>
 #include <cairn/adapt/torch/state/tensor_state.hpp>
 #include <cairn/core/action.hpp>
 #include <cairn/core/error.hpp>
 
 namespace cairn::libtorch::detail {
+
+/// Pieces of memory, and generators of the program's own, as they were before the first step that wrote to them or drew
+/// from them. Memory whose earlier values a step needs is stored with each state; a trajectory nobody reads is not.
+class outside_memory {
+ public:
+  outside_memory() = default;
+  /// \param named  by the user: earlier values are needed
+  explicit outside_memory(at::TensorList named) : first_{named} { pieces_.resize(first_.size(), {0, true, false}); }
+
+  [[nodiscard]] std::size_t size() const noexcept { return first_.size(); }
+  /// What lies in these pieces is not noted anew.
+  void leave_out_of(write_log& log) const {
+    for (auto const& one : first_.images()) log.leave_out(one.key());
+    for (auto const& one : first_.generators()) log.leave_out(one.key());
+  }
+  /// What a step has changed that is not known, as it was before it.
+  void add(write_log const& log, step_index step) {
+    first_.add(log);
+    pieces_.resize(first_.size(), {step, false, false});
+  }
+  /// Notes which earlier values a step has read.
+  /// \throws invalid_call   if they are missing with a state that is stored already
+  void note_reads(read_tracker const& tracker, step_index step, char const* who) {
+    last_ = step;
+    for (std::size_t k = 0; k < size(); ++k) {
+      auto& one = pieces_[k];
+      if (one.is_needed || !tracker.needs_earlier(first_.images()[k].key())) continue;
+      one.is_needed = true;
+      if (one.is_missing)
+        throw invalid_call{who,
+                           "a step reads what earlier steps have written, but the first ones did not",
+                           {{"step", step}, {"bytes", first_.images()[k].bytes()}},
+                           "name the tensor by LoopOptions::buffers, or make it a part of the state"};
+    }
+  }
+  /// To be stored with a state: what is needed, as it is now.   \param last  what was stored last
+  [[nodiscard]] memory_images stored_now(memory_images const& last) const {
+    below_autograd const unseen;
+    memory_images all;
+    for (std::size_t k = 0; k < size(); ++k) {
+      auto const& before = k < last.size() && last.images()[k].has_values() ? last.images()[k] : first_.images()[k];
+      auto const& one = pieces_[k];
+      bool const is_stored = one.is_needed || last_ <= one.first;  // the step after the first may read it
+      one.is_missing = one.is_missing || (!is_stored && before.is_changed());
+      if (!is_stored) all.add(before.without_values());
+      else all.add(before.is_changed() ? before.now() : before);
+    }
+    all.add_now(first_.generators());
+    return all;
+  }
+  /// What was stored with a state. What was not was as at first, or nobody needs it.
+  void put_back(memory_images const& stored) const {
+    stored.put_back();
+    below_autograd const unseen;
+    for (std::size_t k = 0; k < size(); ++k)
+      if (pieces_[k].is_needed && (k >= stored.size() || !stored.images()[k].has_values())) {
+        auto const& one = first_.images()[k];
+        if (one.is_changed()) one.put_back();
+      }
+    for (auto const& one : first_.generators())
+      if (!stored.holds_generator(one.key())) one.put_back();
+  }
+  /// All pieces, as they were at first.
+  [[nodiscard]] memory_images const& first() const noexcept { return first_; }
+
+ private:
+  struct piece {
+    step_index first;  ///< step that wrote to it
+    bool is_needed;
+    mutable bool is_missing;  ///< with some state that was stored
+  };
+  memory_images first_;
+  std::vector<piece> pieces_;
+  step_index last_ = 0;  ///< step whose reads are known
+};
+
+/// Generators and buffers as they were before a step.
+struct step_surroundings {
+  generator_states generators;
+  memory_images buffers;
+  void list_tensors(tensor_list& all) const {
+    generators.list_tensors(all);
+    buffers.list_tensors(all);
+  }
+};
+
+/// Restores memory at the end of a scope, as it was at its beginning.
+class memory_guard {
+ public:
+  explicit memory_guard(memory_images now) : now_{std::move(now)} {}
+  memory_guard(memory_guard const&) = delete;
+  memory_guard& operator=(memory_guard const&) = delete;
+  ~memory_guard() { now_.put_back(); }
+
+ private:
+  memory_images now_;
+};
 
 [[noreturn]] inline void refuse_earlier_state(char const* who, step_index i) {
   throw invalid_call{who, "the step reads a state of its own loop, but not from its argument", {{"step", i}},
@@ -53,7 +152,7 @@ class step_reads {
     }
     // The step's own state, but not through its argument: such a step keeps the state in an object.
     tracker.each_read_beside(given, [&](void const* memory) {
-      if (state_read_ < 0 && states_made_.holds_address(memory)) state_read_ = i;
+      if (state_read_ < 0 && states_made_.number_of(memory) >= 0) state_read_ = i;
     });
     reads_.add(reads, i);
     tracker.each_read(given, [&](void const* memory, storage_set::weak_storage const& storage) {
@@ -68,14 +167,14 @@ class step_reads {
   }
   /// Notes the state that a step without tracking made, so that a later step that is tracked cannot read it unseen.
   /// Parts in the memory of its arguments, or of what steps read, do not count as made by it.
-  /// \param x, given  its state and inputs   \param y  its result, which begins with the parts of the next state
-  void note_made(at::TensorList x, at::TensorList given, at::TensorList y) {
+  /// \param given  its state, of `parts` tensors, and its inputs   \param y  its result, which begins with the parts of
+  ///   the next state
+  void note_made(at::TensorList given, std::size_t parts, at::TensorList y) {
     if (!tracks_later) return;
-    for (std::size_t k = 0; k < x.size() && k < y.size(); ++k) {
+    for (std::size_t k = 0; k < parts && k < y.size(); ++k) {
       if (!y[k].defined()) continue;
       auto const* const memory = memory_key(y[k]);
-      if (!any_in_memory(x, memory) && !any_in_memory(given, memory) && !reads_.knows_memory_of(y[k]))
-        states_made_.add(y[k]);
+      if (!any_in_memory(given, memory) && !reads_.knows_memory_of(y[k])) states_made_.add(y[k]);
     }
   }
   /// A step writes to memory, or draws from a generator, that was not known: from now on all steps are tracked.

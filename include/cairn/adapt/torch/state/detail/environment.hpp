@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// \file rng_autocast.hpp  The environment of a computation: random number generators and automatic casts.
+/// \file environment.hpp  The environment of a computation: random number generators, automatic casts, and what else
+/// kernels read.
 #include <algorithm>
 #include <array>
-#include <cstddef>
 #include <cstring>
 #include <mutex>
 #include <optional>
 #include <thread>
-#include <utility>
 #include <vector>
 #include <ATen/CPUGeneratorImpl.h>
+#include <ATen/Context.h>
+#include <ATen/Parallel.h>
 #include <ATen/core/MT19937RNGEngine.h>
 #include <ATen/core/Tensor.h>
+#include <c10/core/DefaultDtype.h>
+#include <c10/core/ScalarType.h>
 #include <cairn/adapt/torch/state/detail/versions.hpp>
-#include <cairn/adapt/torch/state/rng.hpp>
 #include <cairn/adapt/torch/state/rng_states.hpp>
 #include <cairn/core/error.hpp>
 
@@ -191,20 +193,26 @@ class generator_guard {
   generator_states const& states_;
 };
 
-/// The automatic casts of the calling thread, for the CPU and for CUDA devices.
+/// Sets something for a scope, and what was there before at its end.
+template <class Settings>
+class scope_of {
+ public:
+  explicit scope_of(Settings const& inside) { inside.set(); }
+  scope_of(scope_of const&) = delete;
+  scope_of& operator=(scope_of const&) = delete;
+  ~scope_of() { before_.set(); }
+
+ private:
+  Settings before_;
+};
+
+/// The automatic casts of the calling thread, for the CPU and for CUDA devices: those of now.
 class autocast_state {
  public:
-  [[nodiscard]] static autocast_state now() {
-    autocast_state all;
-    for (std::size_t k = 0; k < devices.size(); ++k)
-      all.of_[k] = {autocast_is_on(devices[k]), autocast_type(devices[k])};
-    all.cache_ = at::autocast::is_autocast_cache_enabled();
-    return all;
-  }
-  void restore() const {
-    for (std::size_t k = 0; k < devices.size(); ++k) {
-      switch_autocast(devices[k], of_[k].on);
-      set_autocast_type(devices[k], of_[k].type);
+  void set() const {
+    for (auto const& [device, on, type] : of_) {
+      switch_autocast(device, on);
+      set_autocast_type(device, type);
     }
     at::autocast::set_autocast_cache_enabled(cache_);
   }
@@ -215,65 +223,53 @@ class autocast_state {
     other.cache_ = false;
     return other;
   }
-  [[nodiscard]] bool is_on() const { return of_[0].on || of_[1].on; }
   /// Whether a leaf is cast once for all of its uses.
-  [[nodiscard]] bool caches() const { return is_on() && cache_; }
+  [[nodiscard]] bool caches() const { return (of_[0].on || of_[1].on) && cache_; }
 
  private:
-  static constexpr std::array<at::DeviceType, 2> devices{at::kCPU, at::kCUDA};
   struct setting {
-    bool on = false;
-    at::ScalarType type = at::kFloat;
+    at::DeviceType device;
+    bool on = autocast_is_on(device);
+    at::ScalarType type = autocast_type(device);
   };
-  std::array<setting, devices.size()> of_;
-  bool cache_ = true;
+  std::array<setting, 2> of_{setting{at::kCPU}, setting{at::kCUDA}};
+  bool cache_ = at::autocast::is_autocast_cache_enabled();
 };
+using autocast_scope = scope_of<autocast_state>;
 
-/// The environment of a computation.
-class rng_autocast_state {
- public:
-  /// \param tensors  its inputs: the generators of their devices are included   \param rng  Ignore excludes the
-  ///   generators
-  [[nodiscard]] static rng_autocast_state now(at::TensorList tensors, Rng rng) {
-    rng_autocast_state all;
-    if (rng == Rng::Preserve) all.generators = generator_states::now(tensors);
-    all.autocast = autocast_state::now();
-    return all;
-  }
-  void restore() const {
-    generators.restore();
-    autocast.restore();
-  }
-
-  generator_states generators;
-  autocast_state autocast;
-};
-
-/// Sets the automatic casts for a scope, and restores the previous ones.
-class autocast_scope {
- public:
-  explicit autocast_scope(autocast_state const& inside) { inside.restore(); }
-  autocast_scope(autocast_scope const&) = delete;
-  autocast_scope& operator=(autocast_scope const&) = delete;
-  ~autocast_scope() { before_.restore(); }
-
- private:
-  autocast_state before_ = autocast_state::now();
-};
-
-/// Restores the environment at the end of a scope, even after an exception.
+/// Restores generators and automatic casts at the end of a scope, even after an exception.
 class rng_autocast_guard {
  public:
+  /// \param tensors  the generators of their devices are included   \param rng  Ignore excludes the generators
   /// \param use  restores the generators; must outlive the guard
   rng_autocast_guard(at::TensorList tensors, Rng rng, generator_use const& use)
-      : before_{rng_autocast_state::now(tensors, rng)}, generators_{use, before_.generators} {}
-  rng_autocast_guard(rng_autocast_guard const&) = delete;
-  rng_autocast_guard& operator=(rng_autocast_guard const&) = delete;
-  ~rng_autocast_guard() { before_.autocast.restore(); }
+      : before_{rng == Rng::Preserve ? generator_states::now(tensors) : generator_states{}},
+        generators_{use, before_} {}
 
  private:
-  rng_autocast_state before_;
+  generator_states before_;
   generator_guard generators_;
+  autocast_scope casts_{autocast_state{}};
 };
+
+struct kernel_settings {
+  c10::ScalarType type = c10::get_default_dtype_as_scalartype();
+  int threads = at::get_num_threads();  ///< a sum over threads has other bits than one by another number of them
+  bool deterministic = at::globalContext().deterministicAlgorithms();
+  bool only_warns = at::globalContext().deterministicAlgorithmsWarnOnly();
+  bool uses_mkldnn = at::globalContext().userEnabledMkldnn();
+  [[nodiscard]] bool operator==(kernel_settings const&) const = default;
+
+  /// Most belong to the process, so they are set only where they differ.
+  void set() const {
+    kernel_settings const now;
+    if (type != now.type) c10::set_default_dtype(c10::scalarTypeToTypeMeta(type));
+    if (threads != now.threads) at::set_num_threads(threads);
+    if (deterministic != now.deterministic || only_warns != now.only_warns)
+      at::globalContext().setDeterministicAlgorithms(deterministic, only_warns);
+    if (uses_mkldnn != now.uses_mkldnn) at::globalContext().setUserEnabledMkldnn(uses_mkldnn);
+  }
+};
+using settings_scope = scope_of<kernel_settings>;
 
 }  // namespace cairn::libtorch::detail
