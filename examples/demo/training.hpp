@@ -199,7 +199,8 @@ struct threaded {
   lstm_adjoint<float> adjoint{weights, text, total, plan.schedule.leaf()};
   std::array<cairn::workspace<state, cairn::any_schedule>, 2> work;
   cairn::sweep_report report;
-  threaded found{.same_bits = true};
+  threaded found;
+  found.same_bits = true;
   std::array<std::array<double, 3>, 2> seconds{};
   for (int round = -1; round < 3; ++round)
     for (int const threads : {1, 2}) {

@@ -18,7 +18,7 @@ CAIRN_DECL planned_segments segments_within(byte_size budget, workload const& gi
   auto const bytes = detail::bytes_of_segments(work);
   detail::best_segments const found{budget.count(), n, work.reversible->longest, bytes};
   if (!found.best) {
-    auto const shown = [](wide bytes) { return std::int64_t(detail::lesser<wide>(bytes, INT64_MAX)); };
+    auto const shown = [](wide count) { return std::int64_t(detail::lesser<wide>(count, INT64_MAX)); };
     throw infeasible_budget{who,
                             "no segments keep the sweep within the budget",
                             {{"budget", shown(budget.count())}, {"least", shown(found.least_bytes())}, {"steps", n}},
