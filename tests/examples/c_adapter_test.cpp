@@ -13,7 +13,7 @@
 
 #include <cairn/cairn.hpp>
 
-#include "../../examples/c_loop/cairn_loop.cpp"
+#include <cairn/c/cairn_loop.cpp>
 #include "support/catch.hpp"
 
 namespace {
