@@ -114,6 +114,7 @@ cairn_loop owned_loop(witness& w, std::int64_t n, std::int64_t slots) {
   loop.step = c_turn_owned;
   loop.adjoint = c_turn_back_owned;
   loop.seed = c_seed_of_owned;
+  loop.bar_bytes = sizeof(state);
   loop.create = c_create;
   loop.copy = c_copy;
   loop.destroy = c_destroy;
