@@ -8,6 +8,7 @@
 #include <optional>
 #include <ostream>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
@@ -173,7 +174,7 @@ struct checked_cell {
   static_assert(is_cell,
                 "cairn: the cell must be a module holder, such as torch::nn::LSTMCell, with forward(input, state) that "
                 "returns the next state");
-  using type = torch::nn::LSTMCell;
+  using type = std::conditional_t<std::is_same_v<Cell, torch::nn::LSTM>, torch::nn::LSTMCell, torch::nn::GRUCell>;
 };
 template <recurrent_cell Cell>
 struct checked_cell<Cell> { using type = Cell; };
