@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file checkpoint_module.hpp  Runs a model of any shape, unchanged, within a memory limit.
+#include <cairn/language.hpp>  // first: an older language gets its message
+
 #include <algorithm>
 #include <functional>
 #include <memory>
@@ -23,7 +25,6 @@
 #include <cairn/adapt/torch/state/detail/name_matches.hpp>
 #include <cairn/core/byte_budget.hpp>
 #include <cairn/core/error.hpp>
-#include <cairn/language.hpp>  // first: an older language gets its message
 
 namespace cairn::libtorch {
 

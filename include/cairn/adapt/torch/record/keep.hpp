@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file keep.hpp  Parts of a recorded call whose results are held.
+#include <cairn/language.hpp>  // first: an older language gets its message
+
 #include <string_view>
 #include <type_traits>
 #include <ATen/core/Tensor.h>
@@ -10,7 +12,6 @@
 #include <cairn/adapt/torch/state/detail/name_matches.hpp>
 #include <cairn/adapt/torch/state/tensor_state.hpp>
 #include <cairn/door/detail/refused.hpp>
-#include <cairn/language.hpp>  // first: an older language gets its message
 
 namespace cairn::libtorch {
 namespace detail {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file sequential.hpp  A torch::nn::Sequential under checkpoints: in segments, or within a memory limit.
+#include <cairn/language.hpp>  // first: an older language gets its message
+
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -24,7 +26,6 @@
 #include <cairn/core/byte_budget.hpp>
 #include <cairn/core/bytes.hpp>
 #include <cairn/core/error.hpp>
-#include <cairn/language.hpp>  // first: an older language gets its message
 #include <cairn/plan/block/block_plan.hpp>
 #include <cairn/plan/block/detail/ceil_root.hpp>
 #include <cairn/rules/chain.hpp>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file operator_trace.hpp  Writes LibTorch's operators, and modules, into a trace.
+#include <cairn/language.hpp>  // first: an older language gets its message
+
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
@@ -25,7 +27,6 @@
 #include <cairn/adapt/torch/state/detail/operation_arguments.hpp>
 #include <cairn/adapt/torch/state/detail/read_tracker.hpp>
 #include <cairn/core/error.hpp>
-#include <cairn/language.hpp>  // first: an older language gets its message
 #include <cairn/trace/trace_region.hpp>
 #include <cairn/trace/trace_writer.hpp>
 
