@@ -47,4 +47,4 @@ static void check_memory(std::uint64_t most) {
 }
 
 TEST_CASE("many events take the memory of a block, and so do their repair and their summary") { check_memory(60'000); }
-TEST_CASE("so do a million", "[long]") { check_memory(1'000'000); }
+TEST_CASE("so do a million", "[.soak]") { check_memory(1'000'000); }
