@@ -119,8 +119,7 @@ class value_and_gradient {
       return 0;
     else {
       if constexpr (!detail::is_run_while<Place>) detail::check_reached(detail::steps_of(place_), objective_);
-      auto&& step = detail::step_in(model_);
-      detail::begin_loop(step, {.anew = true});
+      begin_anew();
       return detail::value_of_loop(model_, x0, p, place_, objective_);
     }
   }
@@ -134,6 +133,10 @@ class value_and_gradient {
   void clear() { kept_.clear(); }
 
  private:
+  void begin_anew() {
+    auto&& step = detail::step_in(model_);
+    detail::begin_loop(step, {.anew = true});
+  }
   template <class X0, class Params, class... Last>
   auto const& run(X0& x0, Params const& p, Last&&... last) {
     using State = std::remove_const_t<X0>;
@@ -151,8 +154,7 @@ class value_and_gradient {
       kept& all = kept_.template get<kept>();
       if constexpr (!detail::is_run_while<Place>)
         detail::check_reached(detail::steps_of(place_), objective_);
-      auto&& step = detail::step_in(model_);
-      detail::begin_loop(step, {.anew = true});
+      begin_anew();
       if constexpr (detail::kept_on_disk<Last...>)  // it has a workspace of its own
         detail::differentiate_into(all.memory, model_, x0, p, place_, objective_, std::forward<Last>(last)...);
       else

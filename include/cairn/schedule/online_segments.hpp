@@ -49,7 +49,8 @@ class online_segments {
     }
     /// See `open_cursor`.   \throws invalid_call   as `online`
     constexpr void stop_at(step_index steps, step_index live) {
-      over_.stop_at(detail::leaves_in(steps, length_), detail::leaves_in(steps, length_));
+      step_index const count = detail::leaves_in(steps, length_);
+      over_.stop_at(count, count);
       steps_ = steps, live_ = live;
     }
     [[nodiscard]] constexpr bool lags() const noexcept { return false; }  ///< it decides on a state at once

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file segments_of.hpp  A loop that runs backwards, within a budget of memory, in the place of its plan.
-#include <cstdint>
 #include <cairn/core/bytes.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/rules/frames_needed.hpp>
@@ -38,14 +37,8 @@ struct segments_of {
                          "make the step cairn::reversible, with a keep that returns a type of known size; or give "
                          "cairn::segments"};
     detail::best_segments const found{given.bytes.count(), given.steps, given.longest, bytes};
-    if (found.best) return *found.best;
-    auto const shown = [](wide count) { return std::int64_t(detail::lesser<wide>(count, INT64_MAX)); };
-    throw infeasible_budget{"cairn::segments_of",
-                            "no segments keep the sweep within the budget",
-                            {{"budget", shown(given.bytes.count())},
-                             {"least", shown(found.least_bytes())},
-                             {"steps", given.steps}},
-                            "give at least that many bytes"};
+    found.check("cairn::segments_of", given.bytes.count());
+    return *found.best;
   }
 };
 

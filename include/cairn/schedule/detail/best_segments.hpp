@@ -3,6 +3,7 @@
 /// \file best_segments.hpp  The segments of a loop that runs backwards within a budget.
 #include <optional>
 #include <cairn/core/detail/lesser.hpp>
+#include <cairn/core/error.hpp>
 #include <cairn/core/wide.hpp>
 #include <cairn/schedule/segments.hpp>
 
@@ -30,6 +31,14 @@ class best_segments {
     }
   }
   std::optional<segments> best;
+  /// \throws infeasible_budget   if there are none, with the least bytes
+  void check(char const* who, wide budget) const {
+    if (!best)
+      throw infeasible_budget{who,
+                              "no segments keep the sweep within the budget",
+                              {{"budget", budget}, {"least", least_bytes()}, {"steps", steps_}},
+                              "give at least that many bytes"};
+  }
   /// The fewest bytes of any.
   [[nodiscard]] wide least_bytes() const { return lesser(bytes_(made(1, 1)), bytes_(made(longest_, 1))); }
   /// Steps forward, those inside segments included.

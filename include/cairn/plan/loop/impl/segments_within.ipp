@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cstdint>
 #include <cairn/core/error.hpp>
 #include <cairn/plan/loop/detail/plan_search.hpp>
 #include <cairn/plan/loop/segments_within.hpp>
@@ -17,13 +16,7 @@ CAIRN_DECL planned_segments segments_within(byte_size budget, workload const& gi
   work.tape_bytes = work.tape_step_bytes = 0;
   auto const bytes = detail::bytes_of_segments(work);
   detail::best_segments const found{budget.count(), n, work.reversible->longest, bytes};
-  if (!found.best) {
-    auto const shown = [](wide count) { return std::int64_t(detail::lesser<wide>(count, INT64_MAX)); };
-    throw infeasible_budget{who,
-                            "no segments keep the sweep within the budget",
-                            {{"budget", shown(budget.count())}, {"least", shown(found.least_bytes())}, {"steps", n}},
-                            "give at least that many bytes"};
-  }
+  found.check(who, budget.count());
   planned_segments answer;
   answer.schedule = *found.best;
   segments const& plan = answer.schedule;
@@ -35,12 +28,7 @@ CAIRN_DECL planned_segments segments_within(byte_size budget, workload const& gi
     sum.memory_bytes = sum.peak_bytes = bytes(plan);
     sum.step_calls = found.runs(plan) - wide(n - plan.leaf());
     sum.seconds = double(sum.step_calls) * work.step_seconds + double(n) * work.adjoint_seconds;
-    if (plan.leaf() > 1) {
-      sum.steps_back = wide(n);
-      if (!work.reversible->keep_all) sum.steps_again = wide(n - plan.leaf());
-      sum.seconds += double(sum.steps_again) * work.step_seconds +
-                     double(n) * work.reversible->back_seconds.value_or(work.step_seconds);
-    }
+    detail::add_reversal(sum, plan, work);
   }
   detail::plan_contest alone{work, budget};
   if (alone.try_widest(planner::revolve, {.free_initial = true}, detail::revolve_factory{n}))

@@ -49,7 +49,7 @@ consteval bool check_begins() {
 /// Whether the step may run on the thread of a helper, if the argument is one.
 template <class Step, class State, class T>
 inline constexpr bool runs_beside_with = [] {
-  if constexpr (requires { typename T::walks_ahead; }) return T::walks_ahead::template takes<Step, State>();
+  if constexpr (gives_helper<T>) return T::walks_ahead::template takes<Step, State>();
   else return true;
 }();
 /// Whether each argument is known, and none given twice.   \tparam OnDisk  whether the verb can be run on disk
