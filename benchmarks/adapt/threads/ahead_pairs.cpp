@@ -2,7 +2,8 @@
 // Gradients on two threads, and on one, against a loop by hand that stores all states in one flat, reused slab. Wall
 // clock: each figure is the median of the ratios of interleaved rounds; rounds in which other processes took more than
 // 6 % of a core are thrown away. Every gradient is compared bit for bit.
-//   ahead_pairs [diffusion|wave|lstm|large|scalar|all] [rounds] [seconds]
+//   ahead_pairs [diffusion|wave|lstm|large|scalar|all] [rounds] [seconds] [states]
+//   ahead_pairs busy   two threads over one: while two other processes keep both cores busy, and on one core alone
 #include "../../pairs.hpp"
 #include <algorithm>
 #include <cmath>
@@ -13,6 +14,10 @@
 #include <memory>
 #include <string>
 #include <vector>
+#include <csignal>
+#include <sched.h>
+#include <sys/wait.h>
+#include <unistd.h>
 #include <cairn/adapt/threads.hpp>
 #include <cairn/cairn.hpp>
 
@@ -297,10 +302,62 @@ void measure(char const* name, Model model, step_index n, cairn::slot_index stat
   std::fflush(stdout);
 }
 
+/// Two threads over one by the same plan, while others want both cores, or only one may be used.
+template <class Model>
+void over_one(char const* name, Model model, step_index n, cairn::slot_index slots, int count) {
+  auto const step = [&](field const& x, field& x1, step_index i) { model.step(x.data(), x1.data(), i); };
+  auto const adjoint = [&](field const& x, field& bar, step_index i) { model.adjoint(x.data(), bar, i); };
+  auto const seed = [](field const& x) { return x; };
+  field const x0 = model.begin();
+  cairn::revolve const plan{n, slots};
+  cairn::workspace<field, cairn::revolve> works[2];
+  std::vector<double> clock, processor;
+  int serial = 0;
+  for (int k = 0; k <= count; ++k) {
+    double took[2], used[2];
+    for (int threads : {1, 2}) {
+      double const before = now(), own = own_seconds();
+      cairn::sweep_report report;
+      cairn::gradient(cairn::concurrent(step), x0, plan, seed, adjoint, works[threads - 1], report,
+                      cairn::parallel{.threads = threads});
+      took[threads - 1] = now() - before, used[threads - 1] = own_seconds() - own;
+      serial += threads == 2 && report.serial != nullptr;
+    }
+    if (k > 0) clock.push_back(took[1] / took[0]), processor.push_back(used[1] / used[0]);  // then memory is made
+  }
+  std::printf("  %-16s %8lld steps: processor %.3f, clock %.3f; %d of %d sweeps ended on one thread\n", name,
+              static_cast<long long>(n), median(processor), median(clock), serial, count + 1);
+}
+void busy() {
+  auto const all = [] {
+    over_one("diffusion", diffusion{4'096}, 10'000, 498, 20);
+    over_one("diffusion", diffusion{4'096}, 200'000, 998, 4);
+    over_one("wave", wave{}, 10'000, 498, 10);
+    over_one("lstm", lstm{}, 2'000, 98, 4);
+    over_one("large diffusion", diffusion{65'536}, 3'000, 50, 6);
+    std::fflush(stdout);
+  };
+  pid_t others[2];
+  for (auto& other : others)
+    if ((other = fork()) == 0)
+      for (double volatile spun = 0;;) spun = spun + 1;
+  std::puts("both cores busy");
+  std::fflush(stdout);
+  all();
+  for (auto const other : others) kill(other, SIGKILL), waitpid(other, nullptr, 0);
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(0, &one);
+  sched_setaffinity(0, sizeof one, &one);
+  std::puts("one core");
+  all();
+}
+
 }  // namespace
 
 int main(int count, char** words) {
   std::string const what = count > 1 ? words[1] : "all";
+  if (what == "busy") return busy(), 0;
   if (count > 2) rounds = std::atoi(words[2]);
   if (count > 3) seconds = std::atof(words[3]);
   cairn::slot_index const states = count > 4 ? std::atoi(words[4]) : 0;

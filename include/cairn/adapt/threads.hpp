@@ -14,6 +14,7 @@
 #include <cairn/adapt/threads/detail/system_threads.hpp>
 #include <cairn/core/action.hpp>
 #include <cairn/core/detail/kept_as.hpp>
+#include <cairn/core/error.hpp>
 #include <cairn/run/with/flush_subnormals.hpp>
 
 namespace cairn {
@@ -136,15 +137,25 @@ template <class Fn>
 /// goes on alone, and `sweep_report::serial` says why. Memory: `ahead` states more than the plan's. The thread is kept in
 /// the workspace; a warm sweep allocates nothing.
 struct parallel {
-  int threads = 2;  ///< 1: the caller's alone
+  int threads = 2;  ///< 1: the caller's alone; no more than 2
   /// Most states that are handed over and not yet reversed. 0: as many as should leave the other core's cache before
   /// they are written again, 2 MiB of them, 8 to 128.
   slot_index ahead = 0;
+  /// Time of an adjoint over that of a step, as `probe` measures it. A budget is divided between slots and states ahead by
+  /// it, and left to one thread where two are not faster.
+  double adjoint_over_step = 1;
 
   using walks_ahead = detail::helper_rules;  ///< how the library uses it
   /// What a verb is given, with the helper; called by verbs.
+  /// \throws invalid_plan  for other than one or two threads, fewer than 0 states ahead, and a ratio that is not above 0
   template <class State, class Given>
   [[nodiscard]] auto given(Given&& others) const {
+    if (threads < 1 || threads > 2)
+      throw invalid_plan{"cairn::parallel", "a sweep runs on one or two threads", {{"threads", threads}}, "ask for 1 or 2"};
+    if (ahead < 0)
+      throw invalid_plan{"cairn::parallel", "a negative number of states ahead", {{"ahead", ahead}}, "0 lets cairn choose"};
+    if (!(adjoint_over_step > 0 && adjoint_over_step < 1e9))
+      throw invalid_plan{"cairn::parallel", "adjoint_over_step is not a positive number", {}, "1 is an adjoint as long as a step"};
     return detail::with_helper<State>(*this, std::move(others));
   }
 };

@@ -19,16 +19,17 @@ using cairn::step_index;
 
 /// What the rules of `eager` answer.
 inline bool recalls = false, pays = true;
-inline int cores = 2;
+inline int cores = 2, looks = 0;
 struct rules : cairn::detail::helper_rules {
   static constexpr std::int64_t spin_ns = 3'000, window_ns = 0, look_after = 1;
   static int cores() { return ahead::cores; }
   static bool pays(double, step_index) { return ahead::pays; }
-  static bool recalls(cairn::detail::walk_measures const&) { return ahead::recalls; }
+  static bool recalls(cairn::detail::walk_measures const&) { return ++looks, ahead::recalls; }
 };
 struct eager {
   int threads = 2;
   cairn::slot_index ahead = 0;
+  double adjoint_over_step = 1;
   using walks_ahead = rules;
   template <class State, class Given>
   auto given(Given&& others) const {

@@ -269,15 +269,23 @@ TEST_CASE("parameters and objectives stay with the caller") {
 }
 
 TEST_CASE("a budget holds the states that are handed over, too, and chooses one thread where that is as fast") {
-  for (auto const bytes : {1'500, 3'000, 10'000, 40'000}) {
+  struct {
+    int bytes;
+    double adjoint;  // over a step
+    bool serial;
+  } const cases[] = {{1'500, 1, true},  // few states
+                     {3'000, 1, true},    {3'000, 2, false}, {10'000, 1, false},
+                     {40'000, 1, true}};  // all of them
+  for (auto const& [bytes, adjoint, serial] : cases) {
+    CAPTURE(bytes, adjoint);
     cairn::sweep_report report;
     auto const bar = cairn::gradient(step_out{}, ahead::begin(), cairn::budget_of{200, cairn::byte_size{bytes}}, own(ahead::begin()),
-                                     adjoint_of{}, eager{}, report);
+                                     adjoint_of{}, eager{.adjoint_over_step = adjoint}, report);
     auto const one = cairn::gradient(step_out{}, ahead::begin(), cairn::store_all(200), own(ahead::begin()), adjoint_of{});
     CHECK(same(bar, one));
     CHECK(report.predicted_bytes <= cairn::wide(bytes));
     CHECK(report.counted.total() <= cairn::wide(bytes));
-    CHECK((report.serial != nullptr) == (bytes == 1'500 || bytes == 40'000));  // few states, and all of them
+    CHECK((report.serial != nullptr) == serial);
   }
 }
 
@@ -307,6 +315,33 @@ TEST_CASE("what stays on one thread says why") {
   CHECK(serial([&](auto& report) {
           return cairn::gradient(step_in{}, ahead::begin(), tapes, own, recorded, eager{}, report);
         }) == "the plan keeps tapes");
+}
+
+TEST_CASE("what parallel cannot be is refused before a step") {
+  auto const refused = [](cairn::parallel how, std::string const& part) {
+    int calls = 0;
+    auto const step = cairn::concurrent([&calls](field const&, field&, step_index) { ++calls; });
+    CHECK_THROWS_MATCHES(cairn::gradient(step, ahead::begin(), cairn::revolve{9, 2}, own, adjoint_of{}, how), cairn::invalid_plan,
+                         Catch::Matchers::Predicate<cairn::invalid_plan>(
+                             [&](auto const& e) { return std::string(e.what()).find(part) != std::string::npos; }, part));
+    CHECK(calls == 0);
+  };
+  refused({.threads = 3}, "threads = 3");
+  refused({.threads = 0}, "threads = 0");
+  refused({.ahead = -1}, "ahead = -1");
+  refused({.adjoint_over_step = 0}, "adjoint_over_step");
+  refused({.adjoint_over_step = std::nan("")}, "adjoint_over_step");
+}
+
+TEST_CASE("a helper is recalled at the third look in a row, and at the first one of the next sweep") {
+  ahead::recalls = true;
+  auto work = cairn::workspace_for<field>(cairn::revolve{60, 4});
+  for (int const looks : {3, 1}) {
+    ahead::looks = 0;
+    (void)cairn::gradient(step_out{}, ahead::begin(), cairn::revolve{60, 4}, own, adjoint_of{}, work, eager{.ahead = 1});
+    CHECK(ahead::looks == looks);
+  }
+  ahead::recalls = false;
 }
 
 TEST_CASE("a warm sweep on two threads allocates nothing") {

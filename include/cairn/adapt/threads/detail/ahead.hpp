@@ -83,6 +83,12 @@ struct ahead_access {
   [[nodiscard]] static bool has_free(frames<T> const& pool) noexcept {
     return pool.free_ != no_frame || pool.expired_ != no_frame;
   }
+  template <class T>
+  [[nodiscard]] static std::int64_t free_count(frames<T> const& pool) noexcept {
+    std::int64_t n = 0;
+    for (frame_id k = pool.free_; k != no_frame; k = pool.record(k).next) ++n;
+    return n;
+  }
   /// Who is asked when no frame is free.
   template <class T>
   static auto settling(frames<T> const& pool) noexcept { return std::pair{pool.settle_, pool.store_}; }
@@ -243,6 +249,7 @@ template <class Thread>
 struct helper_memory {
   handoff ring;
   Thread thread;
+  int in_vain = 0;  ///< looks in a row at which the helper was of no use
 };
 
 /// The way back of one sweep until the helper's walk ends.
@@ -264,6 +271,7 @@ class walk_ahead {
         status_{status},
         ring_{memory.ring},
         thread_{memory.thread},
+        in_vain_{memory.in_vain},
         walked_{ahead_access::walked(states, walked_status_)},
         step_ns_{step_ns} {
     walked_status_.turned = true, walked_status_.turned_at = status.turned_at, walked_status_.open = status.open;
@@ -278,6 +286,7 @@ class walk_ahead {
   /// \throws what step, adjoint or observer throw, after the reversals before it
   stop_reason go() {
     settle_ = ahead_access::settling(pool_);
+    cold_ = ahead_access::free_count(pool_);
     pool_.settle_with([](void* self, pool_type& pool) { static_cast<walk_ahead*>(self)->find_frame(pool); }, this);
     struct restored {
       walk_ahead& all;
@@ -362,7 +371,7 @@ class walk_ahead {
       reverse(e);
       if constexpr (with_next) next_ = e.frame;
       ring_.done.raise(k + 1 - ring_.holds_back);
-      if (!recalled_ && (waits || k - looked >= Rules::look_after) && look(e.ran)) {
+      if (!recalled_ && (waits || k - looked >= Rules::look_after) && look(k, e.ran)) {
         ring_.recalled.store(true, std::memory_order_relaxed);
         recalled_ = true;
       }
@@ -391,15 +400,20 @@ class walk_ahead {
     }
   }
   /// Whether the caller is to go on alone: asked now and then.
-  [[nodiscard]] bool look(std::int64_t ran) {
+  [[nodiscard]] bool look(std::int64_t k, std::int64_t ran) {
     moments const now{now_ns(), waited_, ran, -1, ring_.done.slept_ns()};
     if (now.time - looked_at_.time < Rules::window_ns) return false;
     moments const then = std::exchange(looked_at_, now);
     looked_at_.helper_ran = thread_.ran_ns();
     walk_measures seen{double(now.time - then.time), double(now.waited - then.waited),
                        double(now.ran - then.ran) * step_ns_, -1, double(now.slept - then.slept)};
+    if (k < cold_) seen.again = 0;  // a frame is slow the first time it is written, which says nothing about the next
     if (then.helper_ran >= 0) seen.helper_ran = double(looked_at_.helper_ran - then.helper_ran);
-    return std::exchange(in_vain_, Rules::recalls(seen)) && in_vain_;  // twice in a row
+    // One look may be wrong, three in a row are not. A sweep too short for three goes on where the last one left off.
+    in_vain_ = Rules::recalls(seen) ? in_vain_ + 1 : 0;
+    if (in_vain_ < 3) return false;
+    in_vain_ = 2;
+    return true;
   }
 
   struct moments {
@@ -416,14 +430,15 @@ class walk_ahead {
   sweep_status walked_status_;
   handoff& ring_;
   typename Rules::thread& thread_;
+  int& in_vain_;
   decltype(ahead_access::walked(std::declval<States&>(), std::declval<sweep_status const&>())) walked_;
   double step_ns_;
   lent_limits limits_;
   std::pair<typename pool_type::settle_fn, void*> settle_{};
   frame_id next_ = no_frame;
   stop_reason reason_ = stop_reason::done;
-  bool recalled_ = false, in_vain_ = false;
-  std::int64_t waited_ = 0;
+  bool recalled_ = false;
+  std::int64_t waited_ = 0, cold_ = 0;
   moments looked_at_;
 };
 

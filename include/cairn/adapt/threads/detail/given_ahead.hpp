@@ -21,6 +21,7 @@ namespace cairn::detail {
 template <class Options>
 struct ahead_options : Options {
   slot_index chosen = 0;           ///< frames for states that are handed over and not yet reversed; 0: not by the caller
+  double adjoint = 1;              ///< time of an adjoint over that of a step
   mutable char const* serial = nullptr;  ///< why there is no helper
   mutable slot_index ahead = 0;    ///< the frames, once they are counted
 
@@ -47,13 +48,17 @@ struct ahead_options : Options {
       };
       if (serial != nullptr) return with(0);
       if (chosen > 0) return with(chosen);
+      // Frames for states ahead are slots less. As many as leave the cache are best, unless half of them, or a quarter and
+      // so on, leave a plan that is faster by more than 2 %.
       auto alone = with(0);
       if (alone.slots() < 4 || sizes.state == 0) return alone;
-      slot_index const half = alone.slots() / 2, most = 2 * frames_ahead(std::size_t(sizes.state));
-      auto two = with(half < most ? half : most);
-      if (is_faster(alone, two)) return two;
-      serial = "within this budget one thread is as fast";
-      return with(0);
+      slot_index const most = frames_ahead(std::size_t(sizes.state)), half = alone.slots() / 2;
+      slot_index best = 0;
+      double least = 0.85 * (double(alone.counts().advances) + double(alone.steps()) * adjoint);  // what is sure to pay
+      for (slot_index frames = half < most ? half : most; frames > 0; frames = frames > 8 ? frames / 2 : 0)
+        if (double const time = on_two(with(frames)); time < (best > 0 ? 0.98 : 1) * least) least = time, best = frames;
+      if (best == 0) serial = "within this budget one thread is as fast";
+      return with(best);
     }
   }
 
@@ -63,14 +68,12 @@ struct ahead_options : Options {
     std::size_t const frames = cache / (bytes + 1);
     return frames < 8 ? 8 : frames > 128 ? 128 : slot_index(frames);
   }
-  /// Whether a plan with fewer slots is faster on two threads than another one alone, by their numbers of steps. Times
-  /// are not known: an adjoint is taken for one and a half steps, and a step on a second core for a fifth longer than at
-  /// home, as it was measured for states of 16 KiB.
+  /// The time of a sweep on two threads, in steps: the way there, then the slower of adjoints and helper. What the other
+  /// core has just read makes a helper's step slower than one at home: 1.2 to 1.5 times, for states of 16 KiB.
   template <class Plan>
-  [[nodiscard]] static constexpr bool is_faster(Plan const& alone, Plan const& two) {
-    double const n = double(alone.steps()), adjoints = 1.5 * n;
-    double const one = double(alone.counts().advances) + adjoints, ahead = 1.2 * (double(two.counts().advances) - n);
-    return n + (ahead > adjoints ? ahead : adjoints) < 0.9 * one;
+  [[nodiscard]] constexpr double on_two(Plan const& plan) const {
+    double const n = double(plan.steps()), adjoints = adjoint * n, again = 1.45 * (double(plan.counts().advances) - n);
+    return n + (again > adjoints ? again : adjoints);
   }
 };
 template <> inline constexpr bool is_options<ahead_options<sweep_options>> = true;
@@ -250,7 +253,7 @@ struct given_ahead : Given {
   How how;
 
   given_ahead(Given&& given, How const& asked, char const* serial)
-      : Given{std::move(given)}, options{{Given::options}, asked.ahead, serial}, how{asked} {}
+      : Given{std::move(given)}, options{{Given::options}, asked.ahead, asked.adjoint_over_step, serial}, how{asked} {}
   [[nodiscard]] auto watching() const {
     using inner = decltype(Given::watching());
     return watched_ahead<How, inner>{how, why(), told(), Given::watching()};
