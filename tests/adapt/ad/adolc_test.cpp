@@ -57,6 +57,7 @@ TEST_CASE("a leaf for which a model chooses otherwise by plain values is recorde
   ad_test::small_choices<tape>();
   ad_test::random_choices<tape>(1, 15);
 }
+TEST_CASE("ADOL-C records no step again for its last bits", "[ad]") { ad_test::fused_steps<tape>(); }
 TEST_CASE("so it is in random models of ADOL-C", "[.soak][ad]") { ad_test::random_choices<tape>(2, 2'000); }
 TEST_CASE("files of ADOL-C are gone after an exception", "[ad]") {
   namespace files = std::filesystem;

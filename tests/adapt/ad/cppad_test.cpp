@@ -47,6 +47,7 @@ TEST_CASE("a leaf for which a model chooses otherwise by plain values is recorde
   ad_test::small_choices<tape>();
   ad_test::random_choices<tape>(1, 15);
 }
+TEST_CASE("CppAD records no step again for its last bits", "[ad]") { ad_test::fused_steps<tape>(); }
 TEST_CASE("so it is in random models of CppAD", "[.soak][ad]") { ad_test::random_choices<tape>(2, 2'000); }
 TEST_CASE("a recording of CppAD belongs to its thread, and can be freed in any", "[ad]") {
   using ad_test::numbers;

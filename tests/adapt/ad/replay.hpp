@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <random>
+#include <type_traits>
 #include <vector>
 #include <cairn/adapt/ad.hpp>
 #include <cairn/adapt/ad/tape.hpp>
@@ -467,6 +468,40 @@ void small_choices() {
           }
           if (leaf == 1) CHECK(by_replay.tool().recordings() < std::uint64_t(n / 10));
         }
+}
+/// Numbers that a compiler computes by fused products and sums, and a tool does not: they differ by their last bits.
+struct fused {
+  template <class T>
+  void operator()(vec<T>& x) const {
+    vec<T> const old = x;
+    for (std::size_t k = 0; k < x.size(); ++k) {
+      T const &here = old[k], &next = old[(k + 1) % x.size()];
+      if constexpr (std::is_same_v<T, double>) x[k] = std::fma(0.3, std::fma(-1.0, here, next), here);
+      else x[k] = here + 0.3 * (next - here);
+    }
+  }
+};
+template <class Tape>
+void fused_steps() {
+  cairn::step_index const n = 300;
+  vec<double> x0(200);
+  for (std::size_t k = 0; k < x0.size(); ++k) x0[k] = 1.5 + std::sin(double(k * k));
+  auto const squares = []<class T>(vec<T> const& x) -> T {
+    T sum = x[0] * x[0];
+    for (std::size_t k = 1; k < x.size(); ++k) sum = sum + x[k] * x[k];
+    return sum;
+  };
+  cairn::taped loop{Tape{}, fused{}, cairn::no_params{}, cairn::at_end{squares}};
+  auto const found = cairn::differentiate(loop, x0, cairn::revolve{n, 12});
+  vec<double> bar = x0;  // a linear loop, whose adjoint steps are known
+  for (cairn::step_index i = 0; i < n; ++i) fused{}(bar);
+  for (double& b : bar) b *= 2;
+  for (cairn::step_index i = 0; i < n; ++i) {
+    vec<double> const old = bar;
+    for (std::size_t k = 0; k < bar.size(); ++k) bar[k] = 0.7 * old[k] + 0.3 * old[(k + bar.size() - 1) % bar.size()];
+  }
+  for (std::size_t k = 0; k < bar.size(); ++k) CHECK(near_to(found.state[k], bar[k], 1e-12));
+  CHECK(loop.tool().recordings() == 2u + checks_of(n - 1));  // no step is recorded for its last bits
 }
 /// Random models, with steps that go on to be moved.
 template <class Tape>
