@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <vector>
+#include <xxhash.h>
 #include <cairn/cairn.hpp>
 #include <cairn/planning.hpp>
 #include <cairn/adapt/disk.hpp>
@@ -189,6 +190,12 @@ inline files files_of(std::string const& run) {
       if (file != "lock" && file != "name") all[file] = content_of(folder + '/' + file);
   }
   return all;
+}
+/// The text of a lock with its sum.
+inline std::string summed(std::string const& text) {
+  char sum[20];
+  (void)std::snprintf(sum, sizeof sum, " %016llx\n", static_cast<unsigned long long>(XXH64(text.data(), text.size(), 0)));
+  return text + sum;
 }
 inline std::string only_run_in(std::string const& run) {
   auto const names = temporary::names_in(run);

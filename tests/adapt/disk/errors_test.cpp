@@ -109,9 +109,9 @@ TEST_CASE("a lock that another process has for a moment, to look at the run, is 
   CHECK(end_with({call::lock, 1, EWOULDBLOCK}, place.run()) == end::right);
   CHECK(end_with({call::lock, 1, EINTR}, place.run()) == end::right);
   char text[100];  // of an owner who is there; what nobody owns is waited for longer
-  (void)std::snprintf(text, sizeof text, "host %ld\n%llx 1 1\n", long(::getpid()),
+  (void)std::snprintf(text, sizeof text, "host %ld\n%llx 1 1", long(::getpid()),
                       static_cast<unsigned long long>(cairn::detail::this_machine()));
-  put(only_run_in(place.run()) + "/lock", text);
+  put(only_run_in(place.run()) + "/lock", summed(text));
   CHECK(end_with({call::lock, 1, EWOULDBLOCK, true}, place.run()) == end::busy);
   CHECK(end_with({call::lock, 1, ENOLCK}, place.run()) == end::file);
 }

@@ -285,7 +285,7 @@ void has_lock(std::string const& folder, std::int64_t seconds_ago, std::string c
   REQUIRE(::stat(folder.c_str(), &now) == 0);
   char text[80];
   (void)std::snprintf(text, sizeof text, "%llx", static_cast<unsigned long long>(number != 0 ? number : now.st_ino));
-  put(folder + "/lock", "node7 4711\n" + machine + " 0000000000000001 " + text + '\n');
+  put(folder + "/lock", summed("node7 4711\n" + machine + " 0000000000000001 " + text));
   timespec const then{std::time(nullptr) - seconds_ago, 0}, both[2] = {then, then};
   REQUIRE(::utimensat(AT_FDCWD, (folder + "/lock").c_str(), both, 0) == 0);
 }
@@ -374,6 +374,24 @@ TEST_CASE("the lock alone decides on one machine, for a copy of a folder, and af
   CHECK(end_of(place.run()) == end::right);
   has_lock(folder, 0, "1234567890abcdef", 1);  // the text of the folder that this one is a copy of
   CHECK(end_of(place.run()) == end::right);
+}
+
+TEST_CASE("a lock whose writing was torn names nobody", "[disk]") {
+  temporary const place;
+  (void)stop_at<numbers>(place.run(), 24);
+  std::string const folder = only_run_in(place.run());
+  for (std::string const machine : {"1234567890abcdef", "0000000000000000"}) {
+    has_lock(folder, 0, machine);
+    std::string const now = content_of(folder + "/lock");
+    std::string before = now;
+    for (char& c : before)
+      if (c != ' ' && c != '\n') c = c == '7' ? '8' : '7';
+    for (std::size_t there = 1; there + 1 < now.size(); ++there) {
+      put(folder + "/lock", now.substr(0, there) + before.substr(there));
+      CAPTURE(machine, there);
+      REQUIRE(end_of(place.run()) == end::right);
+    }
+  }
 }
 
 TEST_CASE("an owner whose lock another machine has taken over learns it at its next record, and who it is", "[disk]") {

@@ -42,7 +42,8 @@ namespace cairn::detail {
   return XXH64(all, sizeof all, 0) | 1;
 }
 
-/// What stands in the file of a lock: a line "HOST PROCESS", and a second one only while that process has it.
+/// What stands in the file of a lock: a line "HOST PROCESS", and only while that process has it a second one, which ends
+/// with a sum over both: what was torn when it was written over names nobody.
 struct lock_text {
   char text[400] = {};
   std::size_t who = 0;  ///< length of the first line
@@ -66,8 +67,11 @@ struct lock_text {
   while (got > 0 ? (size += got, true) : got < 0 && errno == EINTR);
   if (got < 0) return {};
   while (all.text[all.who] >= ' ' && all.text[all.who] < 0x7f) ++all.who;
+  unsigned long long sum = 0;
+  int end = 0;
   char const* const at = all.text + all.who;
-  if (*at == '\n' && std::sscanf(at, "%llx %llx %llx", &all.machine, &all.owner, &all.folder) != 3)
+  if (*at == '\n' && (std::sscanf(at, "%llx %llx %llx%n %llx", &all.machine, &all.owner, &all.folder, &end, &sum) != 4 ||
+                      sum != XXH64(all.text, all.who + std::size_t(end), 0)))
     all.machine = all.owner = all.folder = 0;
   return all;
 }
@@ -205,11 +209,12 @@ class run_lock {
   [[nodiscard]] int write(descriptor const& folder, std::uint64_t machine) noexcept {
     char text[400] = {};
     (void)::gethostname(text, 256);
-    std::size_t const name = std::strlen(text);
-    int const more = std::snprintf(text + name, sizeof text - name, " %ld\n%016llx %016llx %llx\n", long(::getpid()),
-                                   static_cast<unsigned long long>(machine), static_cast<unsigned long long>(owner_),
-                                   static_cast<unsigned long long>(number_of(folder)));
-    std::size_t const size = name + std::size_t(more);
+    std::size_t size = std::strlen(text);
+    size += std::size_t(std::snprintf(text + size, sizeof text - size, " %ld\n%016llx %016llx %llx", long(::getpid()),
+                                      static_cast<unsigned long long>(machine), static_cast<unsigned long long>(owner_),
+                                      static_cast<unsigned long long>(number_of(folder))));
+    unsigned long long const sum = XXH64(text, size, 0);
+    size += std::size_t(std::snprintf(text + size, sizeof text - size, " %016llx\n", sum));
     int const error = write_at(lock_.get(), text, size, 0);
     if (error != 0 || ::ftruncate(lock_.get(), off_t(size)) != 0) return error != 0 ? error : errno;
     descriptor const again{::fcntl(lock_.get(), F_DUPFD_CLOEXEC, 0)};  // when it is closed, a file server has the text
