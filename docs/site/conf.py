@@ -32,6 +32,10 @@ html_theme = "furo"
 html_title = f"cairn {release}"
 html_theme_options = {"footer_icons": [{"name": "Source", "url": address, "html": "Source", "class": ""}]}
 html_static_path = ["static"]
+templates_path = ["templates"]
+html_context = {"address": address}
+html_sidebars = {"**": ["sidebar/brand.html", "source.html", "sidebar/search.html", "sidebar/scroll-start.html",
+                        "sidebar/navigation.html", "sidebar/scroll-end.html"]}
 html_css_files = ["site.css"]
 html_js_files = ["copy.js"]
 html_search_scorer = str(root / "docs/site/static/scorer.js")
@@ -39,5 +43,5 @@ html_copy_source = False
 html_use_index = False
 html_show_sphinx = False
 html_show_copyright = False
-pygments_style = "friendly"
+pygments_style = "xcode"  # each of its colours has a contrast of 4.5 to 1 or more on the grey of site.css
 pygments_dark_style = "monokai"
