@@ -218,6 +218,18 @@ elseif(CASE STREQUAL "vcpkg_port")  # without vcpkg: by stand-ins for its functi
   endif()
   consume(find_package "-DCMAKE_PREFIX_PATH=${CURRENT_PACKAGES_DIR}")
 
+elseif(CASE STREQUAL "spack_recipe")  # without Spack: by stand-ins for its functions
+  find_program(python python3 NO_CACHE REQUIRED)
+  execute_process(COMMAND "${python}" "${consumers}/spack_stand_ins.py" "${SOURCE}/packaging/spack/packages/cairn/package.py"
+    OUTPUT_VARIABLE arguments OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+  string(REPLACE "\n" ";" arguments "${arguments}")
+  file(REMOVE_RECURSE "${WORK}/spack_recipe")
+  run("${CMAKE_COMMAND}" -S "${SOURCE}" -B "${WORK}/spack_recipe/build" -G "${GENERATOR}" "-DCMAKE_CXX_COMPILER=${CXX}"
+    "-DCMAKE_INSTALL_PREFIX=${WORK}/spack_recipe/prefix" ${arguments})
+  run("${CMAKE_COMMAND}" --build "${WORK}/spack_recipe/build" --target install)
+  check_library("${WORK}/spack_recipe/prefix")
+  consume(find_package "-DCMAKE_PREFIX_PATH=${WORK}/spack_recipe/prefix")
+
 elseif(CASE STREQUAL "vcpkg")
   find_program(vcpkg vcpkg HINTS "$ENV{VCPKG_ROOT}" NO_CACHE)
   if(NOT vcpkg)

@@ -23,6 +23,7 @@ ADDRESS = "https://example.org/cairn.git"
 NEEDS = {  # what a fence says: the program that it needs, and where that comes from
     "pkg-config": ("pkg-config", "Debian: pkg-config"), "cpack -G DEB": ("dpkg-deb", "Debian: dpkg"),
     "conan create": ("conan", "./run packages installs it"), "vcpkg install": ("vcpkg", "it is not in Debian"),
+    "spack install": ("spack", "it is not in Debian"),
     ADDRESS: ("git", "Debian: git")}
 CPM = """\
 include(FetchContent)

@@ -14,8 +14,9 @@ import planted
 NUMBER = r"(\d+(?:\.\d+)+)"
 # Where programs and texts name a version of cairn.
 NAMED = [re.compile(pattern + NUMBER) for pattern in (
-    r"find_package\(cairn ", r"GIT_TAG v", r"CPMAddPackage\(NAME cairn .*VERSION ", r"libcairn-dev_", r"`cairn/")]
-TEXTS = ("README.md", "docs/**/*.md", "tests/consumers/**/CMakeLists.txt", "packaging/**/CMakeLists.txt")
+    r"find_package\(cairn ", r"GIT_TAG v", r"CPMAddPackage\(NAME cairn .*VERSION ", r"libcairn-dev_", r"`cairn/", r'version\("', r'tag="v')]
+TEXTS = ("README.md", "docs/**/*.md", "tests/consumers/**/CMakeLists.txt", "packaging/**/CMakeLists.txt",
+         "packaging/spack/**/package.py")
 NOT_INSTALLED = "0.9"  # what tests/consumers/find_package must not find
 
 
@@ -47,6 +48,7 @@ SOUND = {
     "README.md": "find_package(cairn 1.2 REQUIRED)\n",
     "docs/x.md": "GIT_TAG v1.2.3\nCPMAddPackage(NAME cairn GIT_REPOSITORY x VERSION 1.2.3)\n"
                  "libcairn-dev_1.2.3-1_all.deb `cairn/1.2.3`\n",
+    "packaging/spack/x/package.py": 'version("main", branch="main")\nversion("1.2.3", tag="v1.2.3")\n',
 }
 PLANTED = [
     (HEADER, "PATCH 3", "PATCH 4", "1.2.3, and 1.2.4"), (HEADER, '"1.2.3"', '"1.2.4"', "1.2.4, and 1.2.3"),
@@ -55,6 +57,8 @@ PLANTED = [
     ("docs/x.md", "VERSION 1.2.3", "VERSION 1.3", "x.md: 1.3, not"),
     ("docs/x.md", "dev_1.2.3", "dev_1.2.30", "x.md: 1.2.30, not"),
     ("docs/x.md", "cairn/1.2.3", "cairn/1.3.2", "x.md: 1.3.2, not"),
+    ("packaging/spack/x/package.py", '("1.2.3', '("1.3.2', "package.py: 1.3.2, not"),
+    ("packaging/spack/x/package.py", "v1.2.3", "v1.3.2", "package.py: 1.3.2, not"),
 ]
 
 sys.exit(planted.main(faults, SOUND, PLANTED, "one version"))
