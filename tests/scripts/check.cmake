@@ -1,31 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
 # What CI checks beyond the tests: other compilers, all pages and packages, what checks cost.
 
-# For clang++ and nvcc all of the library compile together, and all of the adapters; they have g++'s standard library, so
-# that they find no include that is missing.
-foreach(part IN ITEMS cairn cairn/adapt cairn/adapt/thrust)
-  string(MAKE_C_IDENTIFIER "${part}" all)
-  set(all "${CMAKE_CURRENT_BINARY_DIR}/parts/${all}.cpp")
-  file(CONFIGURE OUTPUT "${all}" CONTENT "${in_part_${part}}" @ONLY)
-  if(NOT in_part_${part})
-    continue()
-  endif()
-  if(compiler_of_clang)
-    cairn_check("headers.${part}.clang" "${compiler_of_clang}" -std=c++20 -fsyntax-only ${warnings} ${flags_of_part_${part}} "${all}")
-  else()
-    cairn_left_out("headers.${part}.clang" layout "${no_clang}")
-  endif()
-  if(CAIRN_NVCC)
-    cairn_check("headers.${part}.nvcc" "${CAIRN_NVCC}" -std=c++20 -x cu ${architecture} ${flags} -c "${all}" -o "${all}.o")
-  else()
-    cairn_left_out("headers.${part}.nvcc" layout "${no_nvcc}")
-  endif()
-  if(compiler_of_gcc AND part STREQUAL "cairn")  # with their bodies they are a step of the build of the tests
-    cairn_check("headers.${part}.separate" "${compiler_of_gcc}" -std=c++20 -fsyntax-only -DCAIRN_SEPARATE_COMPILATION ${warnings} ${flags_of_part_${part}} "${all}")
-  elseif(compiler_of_gcc)
-    cairn_check("headers.${part}.gcc" "${compiler_of_gcc}" -std=c++20 -fsyntax-only ${warnings} ${flags_of_part_${part}} "${all}")
-  endif()
-endforeach()
+# For clang++ the library, then its adapters, then Thrust's: all in one compilation; for nvcc the library, because its
+# programs include the adapters that are for it. They have g++'s standard library, so that they find no include that is
+# missing; g++ has checked the library as a step of the build of the tests.
+set(all "${CMAKE_CURRENT_BINARY_DIR}/parts/all.cpp")
+set(adapters "${CMAKE_CURRENT_BINARY_DIR}/parts/adapters.cpp")
+set(library "${CMAKE_CURRENT_BINARY_DIR}/parts/cairn.cpp")
+file(CONFIGURE OUTPUT "${library}" CONTENT "${in_part_cairn}" @ONLY)
+file(CONFIGURE OUTPUT "${adapters}" CONTENT "${in_part_cairn/adapt}${in_part_cairn/adapt/thrust}" @ONLY)
+file(CONFIGURE OUTPUT "${all}" CONTENT "${in_part_cairn}${in_part_cairn/adapt}${in_part_cairn/adapt/thrust}" @ONLY)
+set(flags_of_all ${flags})
+if(in_part_cairn/adapt/thrust)
+  set(flags_of_all ${flags_of_part_cairn/adapt/thrust})
+endif()
+if(compiler_of_clang)
+  cairn_check(headers.all.clang "${compiler_of_clang}" -std=c++20 -fsyntax-only ${warnings} ${flags_of_all} "${all}")
+else()
+  cairn_left_out(headers.all.clang layout "${no_clang}")
+endif()
+if(CAIRN_NVCC)
+  cairn_check(headers.cairn.nvcc "${CAIRN_NVCC}" -std=c++20 -x cu ${architecture} ${flags} -c "${library}" -o "${library}.o")
+else()
+  cairn_left_out(headers.cairn.nvcc layout "${no_nvcc}")
+endif()
+if(compiler_of_gcc)
+  cairn_check(headers.cairn.separate "${compiler_of_gcc}" -std=c++20 -fsyntax-only -DCAIRN_SEPARATE_COMPILATION ${warnings} ${flags} "${library}")
+  cairn_check(headers.adapters.gcc "${compiler_of_gcc}" -std=c++20 -fsyntax-only ${warnings} ${flags_of_all} "${adapters}")
+endif()
 
 # No name in them is a macro of C or of windows.h, and none needs run-time type information: one compilation says both.
 if(compiler_of_gcc)
@@ -33,7 +35,7 @@ if(compiler_of_gcc)
 else()
   cairn_left_out(headers.behind_c layout "${no_gcc}")
 endif()
-cairn_check_misuses(gcc)
+cairn_check_misuses(gcc eigen)
 
 # Types of other libraries that are no states, against the libraries themselves.
 set(files "")
@@ -63,9 +65,10 @@ if(files AND compiler_of_gcc)
   cairn_check_script(compile_fail.arrays misuses.py gcc "${compiler_of_gcc}" ${files} -- ${flags} ${array_flags} -DCAIRN_SEPARATE_COMPILATION)
 endif()
 
-# Every kind of function that users hand over, in every form and verb that takes it.
+# Every kind of function that users hand over, in every form and verb that takes it. Planners are compiled.
 if(compiler_of_gcc)
-  cairn_check_script(user_functions.valid user_functions.py gcc "${CAIRN_GXX}" --valid -- "-I${include}")
+  cairn_check_script(user_functions.valid user_functions.py gcc "${CAIRN_GXX}" --valid -- "-I${include}"
+    -DCAIRN_SEPARATE_COMPILATION $<TARGET_FILE:cairn_compiled>)
   if(TARGET cairn::disk)
     cairn_check_script(run_frames.disk frames.py "${CAIRN_GXX}" "${PROJECT_SOURCE_DIR}" disk)
   endif()

@@ -17,8 +17,9 @@ if(compiler_of_gcc)
     set_tests_properties(user_functions.all PROPERTIES TIMEOUT 1500)
   endif()
 endif()
-cairn_check_misuses(clang)
-cairn_check_misuses(nvcc --refused)  # only as they are, because it takes 3 s for each that is compiled alone
+cairn_check_misuses(gcc plain)  # with all bodies; ./run test has asked g++ without
+cairn_check_misuses(clang "plain;eigen")
+cairn_check_misuses(nvcc "plain;eigen" --refused)  # only as they are, because it takes 3 s for each that is compiled alone
 
 # What a check must find, it finds where it is planted.
 cairn_check_script(headers.behind_c.finds_planted_names c_macros.py "${compiler_of_gcc}" --self)

@@ -2,29 +2,15 @@
 # What the compiler alone checks of the library without its adapters, by g++, as steps of the build, so that it is done
 # again only where a file changed; and what the texts and the package promise first of all.
 
-# The headers of a folder together, with all bodies in them.
+# The headers together, with all bodies in them.
 if(compiler_of_gcc)
-  set(folders "")
-  foreach(header IN LISTS headers)
-    cmake_path(RELATIVE_PATH header BASE_DIRECTORY "${include}" OUTPUT_VARIABLE name)
-    string(REGEX MATCH "^cairn/[a-z]+(/|\\.)" folder "${name}")
-    string(REGEX REPLACE "[/.]$" "" folder "${folder}")
-    list(APPEND folders "${folder}")
-    string(APPEND in_${folder} "#include <${name}>\n")
-  endforeach()
-  list(REMOVE_DUPLICATES folders)
-  set(stamps "")
-  foreach(folder IN LISTS folders)
-    string(MAKE_C_IDENTIFIER "${folder}" name)
-    set(all "${CMAKE_CURRENT_BINARY_DIR}/folders/${name}.cpp")
-    file(CONFIGURE OUTPUT "${all}" CONTENT "${in_${folder}}" @ONLY)
-    add_custom_command(OUTPUT "${all}.stamp" DEPENDS "${all}" DEPFILE "${all}.d"
-      COMMAND "${compiler_of_gcc}" -std=c++20 -fsyntax-only ${warnings} -I "${include}" -MD -MF "${all}.d" -MT "${all}.stamp" "${all}"
-      COMMAND "${CMAKE_COMMAND}" -E touch "${all}.stamp"
-      COMMENT "Headers of ${folder}" VERBATIM)
-    list(APPEND stamps "${all}.stamp")
-  endforeach()
-  add_custom_target(cairn_header_folders ALL DEPENDS ${stamps})
+  set(all "${CMAKE_CURRENT_BINARY_DIR}/parts/with_bodies.cpp")
+  file(CONFIGURE OUTPUT "${all}" CONTENT "${in_part_cairn}" @ONLY)
+  add_custom_command(OUTPUT "${all}.stamp" DEPENDS "${all}" DEPFILE "${all}.d"
+    COMMAND "${compiler_of_gcc}" -std=c++20 -fsyntax-only ${warnings} -I "${include}" -MD -MF "${all}.d" -MT "${all}.stamp" "${all}"
+    COMMAND "${CMAKE_COMMAND}" -E touch "${all}.stamp"
+    COMMENT "Headers" VERBATIM)
+  add_custom_target(cairn_headers ALL DEPENDS "${all}.stamp")
 endif()
 
 # Misuse is refused in one short error; the build has asked the compiler.

@@ -486,7 +486,7 @@ def text_of(around, fn):
 
 
 def parts(cells, size):
-    """Cells in parts of about one size, so that no compiler takes much memory."""
+    """Cells in parts, of which each takes a compiler at most 2 GB."""
     return [cells[at:at + size] for at in range(0, len(cells), size)]
 
 
@@ -498,7 +498,7 @@ def run_valid(compiler, cells, flags, folder):
         lines.append(f'if (!{file.stem}::cell()) std::puts("{name}");')
     source, program = pathlib.Path(folder, "valid.cpp"), pathlib.Path(folder, "valid")
     source.write_text(HEAD + "\n".join(lines) + "}\n")
-    done = subprocess.run([compiler, "-std=c++20", "-w", "-O0", *flags, source, "-o", program], capture_output=True,
+    done = subprocess.run([compiler, "-std=c++20", "-w", "-O0", source, *flags, "-o", program], capture_output=True,
                           text=True)
     if done.returncode == 0:
         return subprocess.run([program], capture_output=True, text=True).stdout.splitlines()
@@ -524,7 +524,7 @@ def main():
             valid += [(f"{name}, valid {k}", cell(f"{name} {k}", text_of(around, fn))) for k, fn in enumerate(good)]
             refused += [cell(f"{name}: {what}", f"{HEAD}{text_of(around_bad, fn)}// CAIRN_FIXED\n")
                         for what, fn in bad.items() if not only_valid]
-        for part in parts(valid, 30) if how != "nvcc" else []:
+        for part in parts(valid, 95) if how != "nvcc" else []:
             wrong += run_valid(compiler, part, flags, folder)
         for part in parts(refused, 100):
             said = misuses.verdicts(how, compiler, part, flags + ["-w"], True)

@@ -37,7 +37,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 WORK = ROOT / "build" / "mutants"
 TREE = WORK / "tree"
 BUILD = TREE / "build" / "test"
-NO_PROGRAMS = {"cairn_misuses", "cairn_umbrella", "cairn_header_folders"}  # targets of checks of texts and refusals
+NO_PROGRAMS = {"cairn_misuses", "cairn_umbrella", "cairn_headers"}  # targets of checks of texts and refusals
 M = "::MUTANT(0)"  # in a change; 0 becomes its number
 KINDS = ("statement", "comparison", "arithmetic", "condition", "constant")
 OTHER = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "==", "+": "-", "-": "+"}
