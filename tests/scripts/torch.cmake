@@ -29,7 +29,9 @@ if(TARGET cairn::torch AND CAIRN_GXX)
     set(all "${CMAKE_CURRENT_BINARY_DIR}/alone/adapt_torch_${order}.cpp")
     file(CONFIGURE OUTPUT "${all}" CONTENT "${${order}}" @ONLY)
     set(check headers.cairn/adapt/torch.${order})
-    if(order STREQUAL "backward")  # forward reads its text, so that it finds an #include that is missing
+    if(order STREQUAL "forward" AND NOT CAIRN_TORCH_WHEEL)  # the soak's
+      continue()
+    elseif(order STREQUAL "backward")  # forward reads torch.h's text, so that it finds an #include that is missing
       cairn_check(${check} "${compiler_of_torch}" -std=c++20 -fsyntax-only ${warnings} ${use_of_torch} "${all}")
     else()
       cairn_check(${check} "${CAIRN_GXX}" -std=c++20 -fsyntax-only ${warnings} ${flags} ${torch_flags} "${all}")
@@ -37,7 +39,7 @@ if(TARGET cairn::torch AND CAIRN_GXX)
   endforeach()
   set(together ${adapter_headers})
   list(FILTER together INCLUDE REGEX "/adapt/torch[./]")
-  cairn_check_script(headers.behind_c.torch c_macros.py "${CAIRN_GXX}" ${together} -- ${flags} ${torch_flags})
+  cairn_check_script(headers.behind_c.torch c_macros.py "${compiler_of_torch}" ${together} -- ${use_of_torch})
 endif()
 
 # Misuse of LibTorch's adapter is refused, too.
@@ -69,8 +71,8 @@ if(TARGET cairn::torch)
   set_tests_properties(snippets.torch.run snippets.cookbook.torch snippets.observing.torch PROPERTIES TIMEOUT 600)
 endif()
 
-# What measures models in LibTorch, on inputs so small that bits and counted bytes are all it is asked for.
-if(TARGET cairn::torch)
+# What measures models in LibTorch, on inputs so small that bits and counted bytes are all it is asked for: the soak's.
+if(TARGET cairn::torch AND CAIRN_TORCH_WHEEL)
   cairn_add_program(cairn_mem_vs_time "${PROJECT_SOURCE_DIR}/benchmarks/torch/mem_vs_time.cpp" cairn::torch)
   cairn_precompiled_torch(cairn_mem_vs_time)
   add_dependencies(cairn_torch_programs cairn_mem_vs_time)

@@ -2,7 +2,7 @@
 // Ranks whose sweep is kept on disk, of which one or each is killed at a random call or write, again and again, until
 // the job ends: then every rank has the bits of an undisturbed sweep.
 //   disk_killed PROGRAM LAUNCHER...    LAUNCHER: mpirun and its options
-// 4 jobs, or as many as CAIRN_MPI_KILLS says. CAIRN_MPI_SEED: where they are killed.
+// 3 jobs, one of each verb and number of ranks, or as many as CAIRN_MPI_KILLS says. CAIRN_MPI_SEED: where they are killed.
 #include "support/started.hpp"
 #include "support/temporary.hpp"
 #include <algorithm>
@@ -108,7 +108,7 @@ class campaign {
 
 int main(int count, char** all) try {
   if (count < 3 || ::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0) return 2;  // ranks outlive their launcher
-  campaign{words(all + 1, all + count)}.run(number_of("CAIRN_MPI_KILLS", 4));
+  campaign{words(all + 1, all + count)}.run(number_of("CAIRN_MPI_KILLS", 3));
   std::puts("all ended with the right bits on all ranks");
 } catch (std::exception const& e) {
   std::printf("%s\n", e.what());

@@ -4,7 +4,7 @@
 
     failing.py WAY PROGRAM LAUNCHER...    WAY: throws, stops, differs, late, over or killed; LAUNCHER: mpirun and its options
 
-`killed` ends a process at random moments: 10, or as many as CAIRN_MPI_KILLS says.
+`killed` ends a process at random moments: 5, or as many as CAIRN_MPI_KILLS says.
 """
 import os
 import random
@@ -86,7 +86,7 @@ elif way in ("stops", "differs"):
         reason = "asked to stop" if way == "stops" else "has a different plan"
         expect(status == 0 and same_error(said, rank) and reason in said, f"{way} {arguments}", said)
 else:
-    kills, slowest = int(os.environ.get("CAIRN_MPI_KILLS", 10)), 0
+    kills, slowest = int(os.environ.get("CAIRN_MPI_KILLS", 5)), 0
     random.seed(int(os.environ.get("CAIRN_MPI_SEED", 1)))
     for kill in range(kills):
         started = subprocess.Popen(launcher + ["long"], text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
