@@ -115,7 +115,7 @@ TEST_CASE("so does a kept one") {
   stop_everywhere<by_two_reverses>(tiers, 130);  // the first of its two reverses runs again
 }
 // A kept run does not go on between its turn and its first adjoint.
-TEST_CASE("so does a loop of unknown length") {
+TEST_CASE("so does one of unknown length") {
   stop_everywhere<by_run<numbers>>(five, 6);
   stop_everywhere<by_run<noted>>(five, 6);
   stop_everywhere<by_run<solver>>(five, 6);
