@@ -106,13 +106,11 @@ void check_retained(network const& net, LoopOptions const& options) {
   CHECK(same_bits(want, torch::autograd::grad({loss(y)}, net.inputs())));
 }
 
-using cl::detail::copies_to_host;
 using cl::detail::loop_slot;
 state put(loop_slot& slot, state live, cl::detail::slot_place place, state const& initial = {}) {
-  copies_to_host copies;
   std::vector<cl::detail::saved_tensor> first;
   for (auto const& t : initial) first.emplace_back(t);
-  slot.put(live, first, {}, place, copies);
+  slot.put(live, first, {}, place);
   return live;
 }
 constexpr cl::detail::slot_place eager{SlotMode::Eager, Offload::Off};

@@ -117,7 +117,7 @@ enum class SideEffects {
 /// Where states on a CUDA device are kept.
 enum class Offload {
   Off,    ///< on the device
-  Pinned  ///< in pinned host memory: copied there in parallel to the computation, and back when they are needed
+  Pinned  ///< in pinned host memory: copied there and back on the stream that computes, without waiting
 };
 
 /// Options of `checkpointed_loop`, `checkpointed_scan` and `checkpointed_while`.

@@ -1,18 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file loop_slot.hpp  A slot of a loop over tensors, which keeps a state by reference, in tensors of its own, or in
-/// pinned host memory, to and from which it is copied in parallel to the computation.
+/// pinned host memory.
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <vector>
 #include <ATen/ATen.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>
-#include <c10/core/Event.h>
-#include <c10/core/Stream.h>
-#include <c10/core/StreamGuard.h>
-#include <c10/core/impl/VirtualGuardImpl.h>
 #include <cairn/adapt/torch/loop/detail/step_effects.hpp>
 #include <cairn/adapt/torch/loop/loop_options.hpp>
 #include <cairn/adapt/torch/state/detail/tensor_metadata.hpp>
@@ -22,97 +17,9 @@
 
 namespace cairn::libtorch::detail {
 
-/// The stream on which the calling thread computes.
-[[nodiscard]] inline c10::Stream stream_of(c10::Device device) {
-  return c10::impl::VirtualGuardImpl{device.type()}.getStream(device);
-}
-
 [[nodiscard]] inline bool same_layout(at::Tensor const& a, at::Tensor const& b) {
   return a.scalar_type() == b.scalar_type() && a.sizes() == b.sizes() && a.strides() == b.strides();
 }
-
-/// Pinned memory for a tensor of a device, in the same layout.
-class pinned_tensor {
- public:
-  explicit pinned_tensor(at::Tensor const& like)
-      : device_{like.device()},
-        values_{at::empty_strided(like.sizes(), like.strides(), like.options().device(at::kCPU).pinned_memory(true))},
-        written_{device_.type()},
-        read_{device_.type()} {}
-
-  [[nodiscard]] bool fits(at::Tensor const& t) const { return t.device() == device_ && same_layout(t, values_); }
-  [[nodiscard]] std::int64_t bytes() const { return std::int64_t(values_.nbytes()); }
-  /// Copies t to this memory on the stream `side`, after the present work of the caller's stream and the last read.
-  /// \pre t lives until the caller's stream waits for the copy, by `wait_written`
-  void write(at::Tensor const& t, c10::Stream side) {
-    c10::Event ready{device_.type()};
-    ready.record(stream_of(device_));
-    ready.block(side);
-    read_.block(side);
-    c10::StreamGuard const on{side};
-    values_.copy_(t, true);
-    written_.record(side);
-  }
-  /// Later work of `stream` waits for the last write.
-  void wait_written(c10::Stream stream) const { written_.block(stream); }
-  /// A copy on the device, on the stream on which the caller computes.
-  [[nodiscard]] at::Tensor read() {
-    auto const stream = stream_of(device_);
-    wait_written(stream);
-    auto t =
-        at::empty_strided(values_.sizes(), values_.strides(), values_.options().device(device_).pinned_memory(false));
-    t.copy_(values_, true);
-    read_.record(stream);
-    return t;
-  }
-
- private:
-  c10::Device device_;
-  at::Tensor values_;
-  c10::Event written_, read_;
-};
-
-/// Copies to the host that may still be running. A copied tensor is kept until its stream waits for the copy: then it
-/// can be freed, and that stream can reuse its memory at once. So at most one more state is on the device, however far
-/// the host is ahead.
-class copies_to_host {
- public:
-  copies_to_host() = default;
-  copies_to_host(copies_to_host const&) = delete;
-  copies_to_host& operator=(copies_to_host const&) = delete;
-  ~copies_to_host() {
-    try {
-      finish();
-    } catch (c10::Error const&) {  // the device has failed, and nothing runs on it any more
-    }
-  }
-
-  void start(at::Tensor const& t, std::shared_ptr<pinned_tensor> const& into) {
-    into->write(t, side_of(t.device()));
-    under_way_.push_back({t, stream_of(t.device()), into});
-  }
-  /// Makes the streams of all copied tensors wait for the copies.
-  void finish() {
-    for (auto const& copy : under_way_) copy.into->wait_written(copy.stream);
-    under_way_.clear();
-  }
-
- private:
-  struct one_copy {
-    at::Tensor source;
-    c10::Stream stream;
-    std::shared_ptr<pinned_tensor> into;
-  };
-
-  [[nodiscard]] c10::Stream side_of(c10::Device device) {
-    for (auto const& side : sides_) if (side.device() == device) return side;
-    sides_.push_back(c10::impl::VirtualGuardImpl{device.type()}.getStreamFromGlobalPool(device));
-    return sides_.back();
-  }
-
-  std::vector<one_copy> under_way_;
-  std::vector<c10::Stream> sides_;  ///< one for each device
-};
 
 /// Where a slot keeps its tensors.
 struct slot_place {
@@ -132,11 +39,11 @@ struct slot_place {
 class slot_part {
  public:
   /// Keeps a tensor. If this makes a copy on the same device, t becomes the copy, so that the values exist only once.
-  void put(at::Tensor& t, slot_place place, copies_to_host& copies) {
+  void put(at::Tensor& t, slot_place place) {
     if (place.offload == Offload::Pinned && t.is_cuda() && is_plain(t)) {
-      if (!pinned_ || pinned_.use_count() > 1 || !pinned_->fits(t)) pinned_ = std::make_shared<pinned_tensor>(t);
-      copies.start(t, pinned_);
-      on_host_ = true;
+      auto const there = t.options().device(at::kCPU).pinned_memory(true);
+      pinned_ = at::empty_strided(t.sizes(), t.strides(), there).copy_(t, true);
+      device_ = t.device();
     } else {
       if (place.slots == SlotMode::Eager && is_plain(t)) t = own_copy(t);
       refer(t);
@@ -145,17 +52,21 @@ class slot_part {
   /// Keeps a reference.
   void refer(at::Tensor const& t) { saved_ = saved_tensor{t}; }
   /// The tensor, undefined if there is none.
-  [[nodiscard]] at::Tensor get() const { return on_host_ ? pinned_->read() : saved_.value; }
+  [[nodiscard]] at::Tensor get() const {
+    if (!pinned_.defined()) return saved_.value;
+    auto const there = pinned_.options().device(device_).pinned_memory(false);
+    return at::empty_strided(pinned_.sizes(), pinned_.strides(), there).copy_(pinned_, true);
+  }
   /// The tensor if it is kept on its own device, otherwise undefined.
   [[nodiscard]] at::Tensor const& on_device() const noexcept { return saved_.value; }
   /// Bytes that it keeps in pinned memory.
-  [[nodiscard]] std::int64_t pinned_bytes() const { return on_host_ ? pinned_->bytes() : 0; }
+  [[nodiscard]] std::int64_t pinned_bytes() const { return pinned_.defined() ? std::int64_t(pinned_.nbytes()) : 0; }
   /// Whether a tensor that it refers to has not changed.
   [[nodiscard]] bool unchanged() const { return saved_.unchanged(); }
-  /// Drops the tensor, but keeps the memory for the next one.
+  /// Drops the tensor, but keeps memory of the device for the next one.
   void drop() noexcept {
     saved_ = {};
-    on_host_ = false;
+    pinned_.reset();
   }
 
  private:
@@ -172,9 +83,8 @@ class slot_part {
   }
 
   saved_tensor saved_;
-  at::Tensor own_;
-  std::shared_ptr<pinned_tensor> pinned_;
-  bool on_host_ = false;
+  at::Tensor own_, pinned_;
+  c10::Device device_{at::kCPU};  ///< from which the pinned values come
 };
 
 /// Keeps a state, and generators and buffers before its step. A copy shares the tensors.
@@ -183,10 +93,9 @@ class loop_slot {
   /// \param state  replaced by the slot's own tensors if these are on the same device   \param initial  state 0, which
   ///   lives anyway and is not copied
   void put(tensor_list& state, std::vector<saved_tensor> const& initial, step_surroundings const& around,
-           slot_place place, copies_to_host& copies) {
+           slot_place place) {
     at::NoGradGuard const no_grad;
     drop();
-    copies.finish();
     around_ = around;
     parts_.resize(state.size());
     first_.clear();
@@ -196,7 +105,7 @@ class loop_slot {
       bytes_ += std::int64_t(state[k].nbytes());
       if (first_[k] < k) state[k] = state[first_[k]];
       else if (stands_in(state[k], initial)) parts_[k].refer(state[k]);
-      else parts_[k].put(state[k], place, copies);
+      else parts_[k].put(state[k], place);
     }
   }
   /// The state. Parts that were the same tensor are the same tensor again.

@@ -136,7 +136,7 @@ class loop_sweep : public cairn::detail::no_hooks {
     auto const slot = std::size_t(where.slot);
     if (slots_.size() <= slot) slots_.resize(slot + 1);
     auto& into = slots_[slot];
-    into.put(live_, body_->initial, around_, {body_->options.slots(), body_->options.offload()}, *copies_);
+    into.put(live_, body_->initial, around_, {body_->options.slots(), body_->options.offload()});
     ++full_slots_;
     bytes_ += into.bytes();
     body_->count(&StepStats::offload_bytes, into.pinned_bytes());
@@ -240,7 +240,6 @@ class loop_sweep : public cairn::detail::no_hooks {
                                           recorder_ ? tensors_around() : tensor_list{}};
     body.set_blocks(block, end);
     watched(false, run);
-    copies_->finish();
     body.knows_all_steps = learning_;
     body.note_drawn(drawing);
     body.note_changed_buffers();
@@ -300,7 +299,6 @@ class loop_sweep : public cairn::detail::no_hooks {
   tensor_list live_;  ///< empty after its step has been differentiated
   tensor_list last_;  ///< in the forward half, from the turn on
   std::vector<loop_slot> slots_;
-  std::shared_ptr<copies_to_host> copies_ = std::make_shared<copies_to_host>();
   std::shared_ptr<stats_recorder> recorder_;  ///< null if nothing is measured
   std::vector<std::int64_t> live_versions_;  ///< at the turn
   step_index live_from_ = 0;  ///< the number of that state
