@@ -23,10 +23,7 @@
 #include <cairn/adapt/torch/loop/slot_pool.hpp>
 #include <cairn/adapt/torch/loop/step_stats.hpp>
 #include <cairn/adapt/torch/memory/byte_meter.hpp>
-#include <cairn/adapt/torch/memory/free_memory.hpp>
-#include <cairn/adapt/torch/memory/memory_limit.hpp>
 #include <cairn/adapt/torch/memory/process_memory.hpp>
 #include <cairn/adapt/torch/record/sequential.hpp>
-#include <cairn/adapt/torch/state/determinism.hpp>
 #include <cairn/adapt/torch/state/rng_states.hpp>
 #include <cairn/adapt/torch/state/tensor_state.hpp>

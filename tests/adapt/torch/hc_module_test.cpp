@@ -10,7 +10,7 @@
 #include <vector>
 #include <cairn/adapt/torch/compat/hc_module.hpp>
 #include <cairn/adapt/torch/memory/byte_meter.hpp>
-#include <cairn/adapt/torch/memory/memory_limit.hpp>
+#include <cairn/adapt/torch/memory/process_memory.hpp>
 
 namespace hc_module_tests {
 

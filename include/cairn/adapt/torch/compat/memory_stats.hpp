@@ -7,8 +7,8 @@
 #include <utility>
 #include <ATen/Context.h>
 #include <c10/core/Device.h>
-#include <cairn/adapt/torch/memory/detail/device_allocator.hpp>
 #include <cairn/adapt/torch/memory/detail/host_memory.hpp>
+#include <cairn/adapt/torch/memory/process_memory.hpp>
 
 namespace cairn::libtorch {
 

@@ -7,7 +7,7 @@
 #include <c10/core/DefaultDtype.h>
 #include <c10/core/TensorOptions.h>
 #include <torch/arg.h>
-#include <cairn/adapt/torch/memory/detail/device_allocator.hpp>
+#include <cairn/adapt/torch/memory/process_memory.hpp>
 #include <cairn/adapt/torch/state/detail/environment.hpp>
 #include <cairn/adapt/torch/state/detail/versions.hpp>
 #include <cairn/core/error.hpp>

@@ -21,7 +21,7 @@
 #include <cairn/adapt/torch/loop/loop_options.hpp>
 #include <cairn/adapt/torch/loop/loop_plans.hpp>
 #include <cairn/adapt/torch/loop/scan.hpp>
-#include <cairn/adapt/torch/state/detail/device_choice.hpp>
+#include <cairn/adapt/torch/state/detail/versions.hpp>
 #include <cairn/adapt/torch/state/tensor_state.hpp>
 #include <cairn/core/error.hpp>
 

@@ -30,12 +30,12 @@
 #include <torch/nn/modules/rnn.h>
 #include <torch/nn/pimpl.h>
 #include <torch/nn/utils/rnn.h>
-#include <cairn/adapt/torch/loop/detail/loop_limit.hpp>
+#include <cairn/adapt/torch/loop/detail/loop_probe.hpp>
 #include <cairn/adapt/torch/loop/loop_estimate.hpp>
 #include <cairn/adapt/torch/loop/loop_options.hpp>
 #include <cairn/adapt/torch/loop/loop_plans.hpp>
 #include <cairn/adapt/torch/loop/scan.hpp>
-#include <cairn/adapt/torch/state/detail/device_choice.hpp>
+#include <cairn/adapt/torch/state/detail/versions.hpp>
 #include <cairn/adapt/torch/state/tensor_state.hpp>
 #include <cairn/core/bytes.hpp>
 #include <cairn/core/error.hpp>

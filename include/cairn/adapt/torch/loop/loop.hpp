@@ -16,8 +16,8 @@
 #include <torch/nn/pimpl.h>
 #include <torch/ordered_dict.h>
 #include <cairn/adapt/torch/loop/detail/loop_body.hpp>
-#include <cairn/adapt/torch/loop/detail/loop_limit.hpp>
 #include <cairn/adapt/torch/loop/detail/loop_node.hpp>
+#include <cairn/adapt/torch/loop/detail/loop_probe.hpp>
 #include <cairn/adapt/torch/loop/detail/loop_sweep.hpp>
 #include <cairn/adapt/torch/loop/detail/stats_recorder.hpp>
 #include <cairn/adapt/torch/loop/detail/step_data.hpp>
@@ -29,7 +29,7 @@
 #include <cairn/adapt/torch/state/detail/read_tracker.hpp>
 #include <cairn/adapt/torch/state/detail/tensor_metadata.hpp>
 #include <cairn/adapt/torch/state/detail/write_log.hpp>
-#include <cairn/adapt/torch/state/determinism.hpp>
+#include <cairn/adapt/torch/state/rng_states.hpp>
 #include <cairn/adapt/torch/state/tensor_state.hpp>
 #include <cairn/core/action.hpp>
 #include <cairn/core/error.hpp>

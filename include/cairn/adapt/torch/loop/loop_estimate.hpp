@@ -16,7 +16,6 @@
 #include <vector>
 #include <ATen/core/grad_mode.h>
 #include <cairn/adapt/torch/loop/detail/loop_body.hpp>
-#include <cairn/adapt/torch/loop/detail/loop_limit.hpp>
 #include <cairn/adapt/torch/loop/detail/loop_probe.hpp>
 #include <cairn/adapt/torch/loop/detail/tensor_series.hpp>
 #include <cairn/adapt/torch/loop/loop.hpp>

@@ -16,7 +16,6 @@
 #include <cairn/adapt/torch/loop/loop_plans.hpp>
 #include <cairn/adapt/torch/loop/slot_pool.hpp>
 #include <cairn/adapt/torch/loop/step_stats.hpp>
-#include <cairn/adapt/torch/state/determinism.hpp>
 #include <cairn/adapt/torch/state/rng_states.hpp>
 #include <cairn/adapt/torch/state/tensor_state.hpp>
 #include <cairn/core/bytes.hpp>

@@ -9,7 +9,7 @@
 #include <utility>
 #include <ATen/core/grad_mode.h>
 #include <cairn/adapt/torch/loop/detail/loop_body.hpp>
-#include <cairn/adapt/torch/loop/detail/loop_limit.hpp>
+#include <cairn/adapt/torch/loop/detail/loop_probe.hpp>
 #include <cairn/adapt/torch/loop/detail/loop_sweep.hpp>
 #include <cairn/adapt/torch/loop/detail/stats_recorder.hpp>
 #include <cairn/adapt/torch/loop/detail/step_data.hpp>

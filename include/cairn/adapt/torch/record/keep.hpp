@@ -9,7 +9,7 @@
 #include <ATen/core/grad_mode.h>
 #include <cairn/adapt/torch/checkpoint/detail/region_call.hpp>
 #include <cairn/adapt/torch/record/detail/call_record.hpp>
-#include <cairn/adapt/torch/state/detail/name_matches.hpp>
+#include <cairn/adapt/torch/record/detail/layer_watch.hpp>
 #include <cairn/adapt/torch/state/tensor_state.hpp>
 #include <cairn/door/detail/refused.hpp>
 

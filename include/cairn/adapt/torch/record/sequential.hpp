@@ -18,11 +18,11 @@
 #include <torch/nn/modules/container/sequential.h>
 #include <torch/nn/pimpl.h>
 #include <cairn/adapt/torch/checkpoint/checkpoint_policy.hpp>
-#include <cairn/adapt/torch/memory/memory_limit.hpp>
+#include <cairn/adapt/torch/memory/process_memory.hpp>
 #include <cairn/adapt/torch/record/detail/call_record.hpp>
 #include <cairn/adapt/torch/record/detail/record_scope.hpp>
 #include <cairn/adapt/torch/record/record_report.hpp>
-#include <cairn/adapt/torch/state/detail/device_choice.hpp>
+#include <cairn/adapt/torch/state/detail/versions.hpp>
 #include <cairn/core/byte_budget.hpp>
 #include <cairn/core/bytes.hpp>
 #include <cairn/core/error.hpp>

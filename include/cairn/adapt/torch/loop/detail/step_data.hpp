@@ -12,7 +12,7 @@
 #include <cairn/adapt/torch/loop/detail/tensor_series.hpp>
 #include <cairn/adapt/torch/state/detail/read_tracker.hpp>
 #include <cairn/adapt/torch/state/detail/tensor_metadata.hpp>
-#include <cairn/adapt/torch/state/determinism.hpp>
+#include <cairn/adapt/torch/state/rng_states.hpp>
 #include <cairn/adapt/torch/state/tensor_state.hpp>
 #include <cairn/core/action.hpp>
 #include <cairn/core/error.hpp>

@@ -14,7 +14,6 @@
 #include <c10/core/Allocator.h>
 #include <c10/core/CPUAllocator.h>
 #include <cairn/adapt/torch/memory/detail/byte_account.hpp>
-#include <cairn/adapt/torch/memory/detail/byte_total.hpp>
 #include <cairn/core/error.hpp>
 
 namespace cairn::libtorch::detail {

@@ -17,7 +17,6 @@
 #include <cairn/adapt/torch/memory/detail/host_memory.hpp>
 #include <cairn/adapt/torch/record/detail/call_record.hpp>
 #include <cairn/adapt/torch/record/detail/memory_cells.hpp>
-#include <cairn/adapt/torch/record/detail/record_totals.hpp>
 #include <cairn/adapt/torch/record/record_report.hpp>
 #include <cairn/adapt/torch/state/detail/tensor_metadata.hpp>
 #include <cairn/adapt/torch/state/tensor_state.hpp>

@@ -21,7 +21,7 @@
 #include <cairn/adapt/torch/state/detail/operation_arguments.hpp>
 #include <cairn/adapt/torch/state/detail/tensor_metadata.hpp>
 #include <cairn/adapt/torch/state/detail/write_log.hpp>
-#include <cairn/adapt/torch/state/determinism.hpp>
+#include <cairn/adapt/torch/state/rng_states.hpp>
 #include <cairn/core/action.hpp>
 #include <cairn/core/error.hpp>
 

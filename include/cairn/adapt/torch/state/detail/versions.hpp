@@ -2,11 +2,22 @@
 #pragma once
 /// \file versions.hpp  One name for what LibTorch 1.13 and 2.x name differently, and their differences in behaviour.
 #include <cstdint>
+#include <memory>
 #include <ATen/autocast_mode.h>
 #include <c10/core/TensorImpl.h>
+#include <torch/nn/module.h>
 #include <torch/version.h>
 
 namespace cairn::libtorch::detail {
+
+template <class Clone>
+struct device_choice_of;
+/// LibTorch 1 and 2 use different optionals.
+template <class Choice>
+struct device_choice_of<std::shared_ptr<torch::nn::Module> (torch::nn::Module::*)(Choice const&) const> {
+  using type = Choice;
+};
+using device_choice = device_choice_of<decltype(&torch::nn::Module::clone)>::type;
 
 #if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 4)
 
