@@ -15,7 +15,6 @@
 #include <cairn/adapt/torch/checkpoint/checkpoint_policy.hpp>
 #include <cairn/adapt/torch/checkpoint/save_on_cpu.hpp>
 #include <cairn/adapt/torch/checkpoint/saved_tensors_hooks.hpp>
-#include <cairn/adapt/torch/loop/checkpointed_cell.hpp>
 #include <cairn/adapt/torch/loop/checkpointed_rnn.hpp>
 #include <cairn/adapt/torch/loop/loop_options.hpp>
 #include <cairn/adapt/torch/loop/loop_plan.hpp>

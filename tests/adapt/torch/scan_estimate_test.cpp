@@ -7,7 +7,6 @@
 #include <tuple>
 #include <utility>
 #include <vector>
-#include <cairn/adapt/torch/loop/checkpointed_cell.hpp>
 #include <cairn/adapt/torch/loop/loop_estimate.hpp>
 #include <cairn/adapt/torch/loop/scan.hpp>
 #include <cairn/adapt/torch/memory/byte_meter.hpp>
@@ -167,23 +166,6 @@ TEST_CASE("a number of steps of any integer type is one, and a tensor of one is 
   CHECK(forward(std::size_t{7}) == 7);
   CHECK(forward(std::int64_t{7}) == 7);
   CHECK(cl::estimate(of_scan, w, torch::ones({7}), LoopOptions()).forward == 7);
-}
-
-TEST_CASE("a recurrent module says what a forward and backward take", "[torch]") {
-  auto const how = cl::CheckpointedCellOptions().batch_first(true).loop(cl::LoopOptions().memory_limit("200kB"));
-  cl::CheckpointedCell<torch::nn::LSTMCell> rnn(torch::nn::LSTMCell(8, 32), how);
-  auto const xs = torch::randn({4, 60, 8});
-  auto const e = rnn->estimate(xs);
-  CHECK(e.forward == 60);
-  CHECK(e.fits());
-  CHECK(e.caller_bytes == 60 * 4 * 32 * 4);
-  cl::byte_meter const meter;
-  auto const [ys, last] = rnn->forward(xs);
-  (void)torch::autograd::grad({ys}, rnn->parameters(), {torch::ones({4, 60, 32})});
-  CHECK(meter.peak() <=
-        std::int64_t(200'000 + e.caller_bytes) + 60 * 4 * 32 * 4);  // and the gradient with which it begins
-  CHECK_THROWS_AS(rnn->estimate(torch::ones({3})), cairn::invalid_call);
-  CHECK(rnn->estimate(xs, std::tuple{torch::zeros({4, 32}), torch::zeros({4, 32})}).least_bytes == e.least_bytes);
 }
 
 }  // namespace scan_estimate_tests

@@ -35,9 +35,21 @@ namespace detail {
 
 inline constexpr char const* scan_name = "cairn::libtorch::checkpointed_scan";
 
+/// A holder of a recurrent cell, such as `torch::nn::LSTMCell`: its forward takes the input first, and returns the next
+/// state.
+template <class Step, class State, class Input>
+concept cell_step = module_step<Step> && requires(std::remove_const_t<Step> step, State const& x, Input const& input) {
+  { step->forward(input, x) } -> std::same_as<State>;
+};
+
 template <class Step, class State, class Input>
 [[nodiscard]] decltype(auto) run_scan_step(Step& step, State const& x, Input const& input, step_index i) {
-  if constexpr (module_step<Step>) {
+  if constexpr (cell_step<Step, State, Input>) {
+    auto holder = step;
+    State next = holder->forward(input, x);
+    auto output = tensors_of(next).front();
+    return std::pair{std::move(next), std::move(output)};
+  } else if constexpr (module_step<Step>) {
     auto holder = step;  // a const holder returns a const module
     return holder->forward(x, input);
   } else if constexpr (requires { step(x, input, i); }) {
@@ -49,9 +61,10 @@ template <class Step, class State, class Input>
     return step(x, input);
   }
 }
-/// `step(x, input, i)` or `step(x, input)`.
+/// `step(x, input, i)` or `step(x, input)`, or a cell.
 template <class Step, class State, class Input>
-concept calls_scan_step = (module_step<Step> && requires(std::remove_const_t<Step> step, State const& x,
+concept calls_scan_step = cell_step<Step, State, Input> ||
+                          (module_step<Step> && requires(std::remove_const_t<Step> step, State const& x,
                                                          Input const& input) { step->forward(x, input); }) ||
                           (!module_step<Step> && requires(Step & step, State const& x, Input const& input,
                                                           step_index i) { step(x, input, i); }) ||
@@ -162,8 +175,9 @@ template <class Output>
 /// place. Bits: those of a plain loop over `xs.unbind(0)` that stacks its results.
 ///
 /// \param step  `step(x, input, i)`, `step(x, input)`, or a module holder whose forward takes both; returns a pair or
-///   tuple of the next state and an output, which is made of tensors as a state is. It must neither change its
-///   arguments in place nor keep them; the graph keeps a copy of the step
+///   tuple of the next state and an output, which is made of tensors as a state is. Or the holder of a cell, such as
+///   `torch::nn::LSTMCell`, whose forward takes the input, then the state, and returns the next state: its first tensor
+///   is the output. It must neither change its arguments in place nor keep them; the graph keeps a copy of the step
 /// \param x  the initial state, see `tensor_state`   \param xs  a `tensor_sequence`: a tensor [T, ...], a vector of T
 ///   tensors, or a tuple of sequences of the same length
 /// \param options  as for `checkpointed_loop`
