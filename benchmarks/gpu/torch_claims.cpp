@@ -18,7 +18,7 @@
 #include <dlfcn.h>
 #include <torch/version.h>
 #include <cairn/adapt/torch/record/region.hpp>
-#include <cairn/adapt/torch/checkpoint/save_on_cpu.hpp>
+#include <cairn/adapt/torch/checkpoint/saved_tensors_hooks.hpp>
 #include <cairn/adapt/torch/compat/memory_stats.hpp>
 #include <cairn/adapt/torch/loop/loop.hpp>
 #include <cairn/adapt/torch/state/rng_states.hpp>

@@ -5,7 +5,6 @@
 #include <cairn/language.hpp>  // first: an older language gets its message
 
 // The functions come first, so that the include chain in the error of a wrong call is as short as possible.
-#include <cairn/adapt/torch/record/keep.hpp>
 #include <cairn/adapt/torch/loop/loop.hpp>
 #include <cairn/adapt/torch/loop/loop_estimate.hpp>
 #include <cairn/adapt/torch/record/region.hpp>
@@ -13,7 +12,6 @@
 #include <cairn/adapt/torch/loop/while.hpp>
 
 #include <cairn/adapt/torch/checkpoint/checkpoint_policy.hpp>
-#include <cairn/adapt/torch/checkpoint/save_on_cpu.hpp>
 #include <cairn/adapt/torch/checkpoint/saved_tensors_hooks.hpp>
 #include <cairn/adapt/torch/loop/checkpointed_rnn.hpp>
 #include <cairn/adapt/torch/loop/loop_options.hpp>

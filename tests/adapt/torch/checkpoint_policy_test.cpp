@@ -12,9 +12,8 @@
 #include <torch/library.h>
 #include <cairn/adapt/torch/memory/byte_meter.hpp>
 #include <cairn/adapt/torch/checkpoint/checkpoint_policy.hpp>
-#include <cairn/adapt/torch/record/keep.hpp>
 #include <cairn/adapt/torch/record/region.hpp>
-#include <cairn/adapt/torch/checkpoint/save_on_cpu.hpp>
+#include <cairn/adapt/torch/checkpoint/saved_tensors_hooks.hpp>
 
 namespace checkpoint_policy_tests {
 

@@ -3,7 +3,6 @@
 #include <tuple>
 #include <vector>
 #include <cairn/adapt/torch/memory/byte_meter.hpp>
-#include <cairn/adapt/torch/record/keep.hpp>
 #include <cairn/adapt/torch/record/region.hpp>
 
 namespace region_keep_tests {

@@ -5,7 +5,7 @@
 #include <vector>
 #include <cairn/adapt/torch/memory/byte_meter.hpp>
 #include <cairn/adapt/torch/record/region.hpp>
-#include <cairn/adapt/torch/checkpoint/save_on_cpu.hpp>
+#include <cairn/adapt/torch/checkpoint/saved_tensors_hooks.hpp>
 
 namespace save_on_cpu_tests {
 

@@ -8,7 +8,6 @@
 #include <thread>
 #include <vector>
 #include <cairn/adapt/torch/memory/byte_meter.hpp>
-#include <cairn/adapt/torch/record/keep.hpp>
 #include <cairn/adapt/torch/loop/loop.hpp>
 #include <cairn/adapt/torch/record/region.hpp>
 #include <cairn/adapt/torch/checkpoint/saved_tensors_hooks.hpp>

@@ -23,8 +23,8 @@
 #include <torch/nn/pimpl.h>
 #include <cairn/adapt/torch/checkpoint/checkpoint_policy.hpp>
 #include <cairn/adapt/torch/record/detail/call_record.hpp>
-#include <cairn/adapt/torch/record/detail/record_blocks.hpp>
 #include <cairn/adapt/torch/record/detail/record_graph.hpp>
+#include <cairn/adapt/torch/record/detail/record_regions.hpp>
 #include <cairn/adapt/torch/record/detail/record_scope.hpp>
 #include <cairn/adapt/torch/record/record_report.hpp>
 #include <cairn/adapt/torch/state/detail/environment.hpp>

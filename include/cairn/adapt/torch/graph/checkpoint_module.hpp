@@ -17,12 +17,11 @@
 #include <torch/arg.h>
 #include <torch/csrc/jit/frontend/tracer.h>
 #include <torch/nn/module.h>
-#include <cairn/adapt/torch/checkpoint/detail/region_call.hpp>
 #include <cairn/adapt/torch/memory/process_memory.hpp>
-#include <cairn/adapt/torch/record/detail/layer_watch.hpp>
+#include <cairn/adapt/torch/record/detail/call_contents.hpp>
 #include <cairn/adapt/torch/record/detail/record_scope.hpp>
-#include <cairn/adapt/torch/record/keep.hpp>
 #include <cairn/adapt/torch/record/record_report.hpp>
+#include <cairn/adapt/torch/record/region.hpp>
 #include <cairn/core/byte_budget.hpp>
 #include <cairn/core/error.hpp>
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// \file free_memory.hpp  How much memory a device has free for tensors, and the allocators of devices.
+/// \file process_memory.hpp  The memory of the process: what it takes, the limit of all that is planned in it, and what
+/// a device has free for tensors.
 #include <algorithm>
 #include <cstdint>
 #include <fstream>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// \file record_totals.hpp  Counts of the records of one checkpointed module, which outlive them, and what there is to
-/// say about them.
+/// \file record_report.hpp  What recorded calls did: counts of the records of one checkpointed module, which outlive
+/// them, and what there is to say about them.
 #include <cairn/language.hpp>  // first: an older language gets its message
 #include <algorithm>
 #include <atomic>

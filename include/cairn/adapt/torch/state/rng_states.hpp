@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// \file rng_states.hpp  Whether a recomputation draws the same random numbers, and the states of generators.
+/// \file rng_states.hpp  How closely a recomputation repeats the first run: what is compared, random numbers, and the
+/// states of generators.
 #include <mutex>
 #include <utility>
 #include <vector>

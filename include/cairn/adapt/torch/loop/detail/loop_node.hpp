@@ -14,9 +14,9 @@
 #include <torch/csrc/autograd/function.h>
 #include <cairn/adapt/torch/loop/detail/loop_body.hpp>
 #include <cairn/adapt/torch/loop/detail/loop_sweep.hpp>
-#include <cairn/adapt/torch/loop/detail/stats_recorder.hpp>
 #include <cairn/adapt/torch/loop/detail/step_captures.hpp>
 #include <cairn/adapt/torch/loop/detail/step_effects.hpp>
+#include <cairn/adapt/torch/loop/step_stats.hpp>
 #include <cairn/adapt/torch/state/detail/read_tracker.hpp>
 #include <cairn/core/error.hpp>
 

@@ -18,14 +18,12 @@
 #include <cairn/adapt/torch/checkpoint/detail/saved_hooks.hpp>
 #include <cairn/adapt/torch/memory/detail/byte_account.hpp>
 #include <cairn/adapt/torch/record/detail/call_contents.hpp>
-#include <cairn/adapt/torch/record/detail/layer_watch.hpp>
 #include <cairn/adapt/torch/record/detail/live_records.hpp>
 #include <cairn/adapt/torch/record/detail/memory_cells.hpp>
 #include <cairn/adapt/torch/record/detail/operator_run.hpp>
-#include <cairn/adapt/torch/record/detail/record_blocks.hpp>
 #include <cairn/adapt/torch/record/detail/record_regions.hpp>
-#include <cairn/adapt/torch/record/record_report.hpp>
 #include <cairn/adapt/torch/record/detail/recorded_operators.hpp>
+#include <cairn/adapt/torch/record/record_report.hpp>
 #include <cairn/adapt/torch/state/detail/environment.hpp>
 #include <cairn/core/error.hpp>
 #include <torch/csrc/autograd/engine.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// \file operator_run.hpp  Runs a recorded operator again, as it ran first, on memory of ours and with a generator of its own.
+/// \file operator_run.hpp  Runs a recorded operator again, as it ran first, on memory of ours and with a generator of
+/// its own.
 #include <cstddef>
 #include <functional>
 #include <mutex>
