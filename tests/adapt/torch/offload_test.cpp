@@ -107,13 +107,17 @@ void check_retained(network const& net, LoopOptions const& options) {
 }
 
 using cl::detail::loop_slot;
-state put(loop_slot& slot, state live, cl::detail::slot_place place, state const& initial = {}) {
+struct slots_in {
+  SlotMode slots;
+  Offload offload;
+};
+state put(loop_slot& slot, state live, slots_in place, state const& initial = {}) {
   std::vector<cl::detail::saved_tensor> first;
   for (auto const& t : initial) first.emplace_back(t);
-  slot.put(live, first, {}, place);
+  slot.put(live, first, {}, place.slots, place.offload);
   return live;
 }
-constexpr cl::detail::slot_place eager{SlotMode::Eager, Offload::Off};
+constexpr slots_in eager{SlotMode::Eager, Offload::Off};
 
 TEST_CASE("eager slots change no bit and no count of a loop", "[torch]") {
   support::seeded const seed{1};

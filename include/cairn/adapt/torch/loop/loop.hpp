@@ -109,34 +109,40 @@ void check_rebuilt([[maybe_unused]] char const* who, [[maybe_unused]] Step step,
 /// call operator ends the compilation if forward does not.
 template <class Step>
 concept module_step = torch::detail::is_module_holder<Step>::value;
-template <class Step, class State>
-concept numbered_step = !module_step<Step> && requires(Step & step, State const& x, step_index i) {
-  { step(x, i) } -> std::convertible_to<State>;
+template <class Step, class... Arguments>
+concept numbered_step = !module_step<Step> && requires(Step & step, step_index i, Arguments const&... arguments) {
+  step(arguments..., i);
 };
-/// `x1 = step(x, i)` or `x1 = step(x)`.
-template <class Step, class State>
-concept tensor_step = numbered_step<Step, State> ||
-                      (module_step<Step>&& requires(std::remove_const_t<Step> step, State const& x) {
-                        { step->forward(x) } -> std::convertible_to<State>;
+/// `step(arguments..., i)` or `step(arguments...)`.
+template <class Step, class... Arguments>
+concept called_step = numbered_step<Step, Arguments...> ||
+                      (module_step<Step>&& requires(std::remove_const_t<Step> step, Arguments const&... arguments) {
+                        step->forward(arguments...);
                       }) ||
-                      (!module_step<Step> && requires(Step & step, State const& x) {
-                        { step(x) } -> std::convertible_to<State>;
+                      (!module_step<Step> && requires(Step & step, Arguments const&... arguments) {
+                        step(arguments...);
                       });
-
-template <class Step, class State>
-[[nodiscard]] State run_tensor_step(Step& step, State const& x, step_index i) {
+template <class Step, class... Arguments>
+[[nodiscard]] decltype(auto) run_step(Step& step, step_index i, Arguments const&... arguments) {
   if constexpr (module_step<Step>) {
     auto holder = step;  // a const holder returns a const module
-    return holder->forward(x);
-  } else if constexpr (numbered_step<Step, State>) {
-    constexpr bool takes_int = requires { step(x, {int(i)}); }
-    &&!requires { step(x, {i}); };  // braces refuse narrowing conversions
-    if constexpr (takes_int) return step(x, int(i));
-    else return step(x, i);
+    return holder->forward(arguments...);
+  } else if constexpr (numbered_step<Step, Arguments...>) {
+    constexpr bool takes_int = requires { step(arguments..., {int(i)}); }
+    &&!requires { step(arguments..., {i}); };  // braces refuse narrowing conversions
+    if constexpr (takes_int) return step(arguments..., int(i));
+    else return step(arguments..., i);
   } else {
-    return step(x);
+    return step(arguments...);
   }
 }
+/// `x1 = step(x, i)` or `x1 = step(x)`.
+template <class Step, class State>
+concept tensor_step = called_step<Step, State> && requires(Step & step, State const& x) {
+  { run_step(step, step_index{}, x) } -> std::convertible_to<State>;
+};
+template <class Step, class State>
+[[nodiscard]] State run_tensor_step(Step& step, State const& x, step_index i) { return run_step(step, i, x); }
 /// Checks the state of a loop.
 template <class State>
 [[nodiscard]] consteval bool check_state() {
@@ -154,18 +160,25 @@ template <class Step, class State>
                 "cairn: the step must be callable as `x1 = step(x, i)` or `x1 = step(x)`, and return the state");
   return is_step;
 }
+/// The tensors of what a step returned.   \param what  is wrong if they are not `count` ones as in `like`
+/// \throws invalid_call
+template <class State>
+[[nodiscard]] tensor_list parts_like(State const& like, State const& y, std::size_t count, step_index i,
+                                     char const* who, char const* what) {
+  auto list = tensors_of(y);
+  if (list.size() != count || !same_structure(like, y))
+    throw invalid_call{who, what, {{"step", i}, {"parts returned", list.size()}, {"parts", count}},
+                       "return as many tensors under the same keys; leave some undefined if need be"};
+  return list;
+}
+inline constexpr char const* other_state = "the step returned a state with different parts from the one it was given";
 /// The step on lists of tensors; `like` defines how a state is rebuilt from a list.
 template <class State, class Step>
 [[nodiscard]] flat_step flattened(Step&& step, State const& like, char const* who = loop_name) {
   return [step = std::decay_t<Step>(std::forward<Step>(step)), like = own_state(like), who](at::TensorList parts,
                                                                                             step_index i) mutable {
-    auto const y = run_tensor_step(step, state_of(like, parts), i);
-    auto list = tensors_of(y);
-    if (list.size() != parts.size() || !same_structure(like, y))
-      throw invalid_call{who, "the step returned a state with different parts from the one it was given",
-                         {{"step", i}, {"parts returned", list.size()}, {"parts", parts.size()}},
-                         "return as many tensors under the same keys; leave some undefined if need be"};
-    return list;
+    State const y = run_tensor_step(step, state_of(like, parts), i);
+    return parts_like(like, y, parts.size(), i, who, other_state);
   };
 }
 /// A copy of the step, on whole states.

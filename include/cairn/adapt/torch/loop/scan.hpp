@@ -49,27 +49,13 @@ template <class Step, class State, class Input>
     State next = holder->forward(input, x);
     auto output = tensors_of(next).front();
     return std::pair{std::move(next), std::move(output)};
-  } else if constexpr (module_step<Step>) {
-    auto holder = step;  // a const holder returns a const module
-    return holder->forward(x, input);
-  } else if constexpr (requires { step(x, input, i); }) {
-    constexpr bool takes_int = requires { step(x, input, {int(i)}); }
-    &&!requires { step(x, input, {i}); };  // braces refuse narrowing conversions
-    if constexpr (takes_int) return step(x, input, int(i));
-    else return step(x, input, i);
   } else {
-    return step(x, input);
+    return run_step(step, i, x, input);
   }
 }
 /// `step(x, input, i)` or `step(x, input)`, or a cell.
 template <class Step, class State, class Input>
-concept calls_scan_step = cell_step<Step, State, Input> ||
-                          (module_step<Step> && requires(std::remove_const_t<Step> step, State const& x,
-                                                         Input const& input) { step->forward(x, input); }) ||
-                          (!module_step<Step> && requires(Step & step, State const& x, Input const& input,
-                                                          step_index i) { step(x, input, i); }) ||
-                          (!module_step<Step> &&
-                           requires(Step & step, State const& x, Input const& input) { step(x, input); });
+concept calls_scan_step = cell_step<Step, State, Input> || called_step<Step, State, Input>;
 template <class Step, class State, class Input>
 using scan_step_result = std::remove_cvref_t<decltype(
     run_scan_step(std::declval<Step&>(), std::declval<State const&>(), std::declval<Input const&>(), step_index{}))>;
@@ -116,18 +102,11 @@ template <class State, class Input, class Output, class Step>
     auto const given =
         run_scan_step(step, state_of(like, parts.slice(0, count)), state_of(input_like, parts.slice(count)), i);
     State const next = std::get<0>(given);
-    auto list = tensors_of(next);
-    if (list.size() != count || !same_structure(like, next))
-      throw invalid_call{scan_name, "the step returned a state with different parts from the one it was given",
-                         {{"step", i}, {"parts returned", list.size()}, {"parts", count}},
-                         "return as many tensors under the same keys; leave some undefined if need be"};
+    auto list = parts_like(like, next, count, i, scan_name, other_state);
     auto const& y = std::get<1>(given);
-    auto const outputs = tensors_of(y);
     if (!output->has_value()) *output = emptied(y);
-    if (auto const known = tensors_of(**output).size(); outputs.size() != known || !same_structure(**output, y))
-      throw invalid_call{scan_name, "the step returned an output with different parts from the first step",
-                         {{"step", i}, {"parts returned", outputs.size()}, {"parts", known}},
-                         "return as many tensors under the same keys; leave some undefined if need be"};
+    auto const outputs = parts_like(**output, y, tensors_of(**output).size(), i, scan_name,
+                                    "the step returned an output with different parts from the first step");
     list.insert(list.end(), outputs.begin(), outputs.end());
     return list;
   };

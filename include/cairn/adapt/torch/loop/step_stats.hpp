@@ -22,7 +22,7 @@
 
 namespace cairn::libtorch {
 
-/// What a loop has done and taken so far. Counts, bytes copied and seconds are sums over forward and all backwards; the
+/// What a loop has done and taken so far. Counts and seconds are sums over forward and all backwards; the
 /// other members are maxima over them. Measured only for a loop with `LoopOptions::stats`. Cost: a table look-up
 /// for each allocation, and reading the resident memory, about 20 microseconds, before and after and for at most 1 % of
 /// the time between.
@@ -45,7 +45,6 @@ struct StepStats {
   /// Exact if it was the most that the process ever had, otherwise the maximum of some samples, one of them at the
   /// first block, with its tapes. 0 on systems other than Linux.
   std::int64_t resident_bytes = 0;
-  std::int64_t offload_bytes = 0;  ///< bytes of kept states, copied to pinned memory and back
   /// The caller's time; a device may still be working. Does not include measuring for a memory limit.
   double forward_seconds = 0;
   double backward_seconds = 0;  ///< the same, for all backwards
@@ -72,7 +71,6 @@ class stats_table {
         expected_ ? bytes(expected_->tensor_bytes) : "-");
     if (counted && ran.uncounted > 0) add("  not counted in", std::to_string(ran.uncounted), "-");
     add("resident memory", bytes(ran.resident_bytes), "-");
-    add("bytes offloaded", bytes(ran.offload_bytes), "-");
     seconds("seconds forward", &StepStats::forward_seconds);
     seconds("seconds backward", &StepStats::backward_seconds);
   }

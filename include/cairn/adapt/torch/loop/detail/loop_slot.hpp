@@ -21,12 +21,6 @@ namespace cairn::libtorch::detail {
   return a.scalar_type() == b.scalar_type() && a.sizes() == b.sizes() && a.strides() == b.strides();
 }
 
-/// Where a slot keeps its tensors.
-struct slot_place {
-  SlotMode slots = SlotMode::Lazy;
-  Offload offload = Offload::Off;
-};
-
 /// Whether a copy has the same layout, and so the same bits: false if there are gaps or overlaps in memory, or if it is
 /// not a plain strided tensor.
 [[nodiscard]] inline bool is_plain(at::Tensor const& t) {
@@ -39,13 +33,13 @@ struct slot_place {
 class slot_part {
  public:
   /// Keeps a tensor. If this makes a copy on the same device, t becomes the copy, so that the values exist only once.
-  void put(at::Tensor& t, slot_place place) {
-    if (place.offload == Offload::Pinned && t.is_cuda() && is_plain(t)) {
+  void put(at::Tensor& t, SlotMode slots, Offload offload) {
+    if (offload == Offload::Pinned && t.is_cuda() && is_plain(t)) {
       auto const there = t.options().device(at::kCPU).pinned_memory(true);
       pinned_ = at::empty_strided(t.sizes(), t.strides(), there).copy_(t, true);
       device_ = t.device();
     } else {
-      if (place.slots == SlotMode::Eager && is_plain(t)) t = own_copy(t);
+      if (slots == SlotMode::Eager && is_plain(t)) t = own_copy(t);
       refer(t);
     }
   }
@@ -57,10 +51,8 @@ class slot_part {
     auto const there = pinned_.options().device(device_).pinned_memory(false);
     return at::empty_strided(pinned_.sizes(), pinned_.strides(), there).copy_(pinned_, true);
   }
-  /// The tensor if it is kept on its own device, otherwise undefined.
-  [[nodiscard]] at::Tensor const& on_device() const noexcept { return saved_.value; }
-  /// Bytes that it keeps in pinned memory.
-  [[nodiscard]] std::int64_t pinned_bytes() const { return pinned_.defined() ? std::int64_t(pinned_.nbytes()) : 0; }
+  /// The tensor that holds the values, wherever it is; undefined if there is none.
+  [[nodiscard]] at::Tensor const& held() const noexcept { return pinned_.defined() ? pinned_ : saved_.value; }
   /// Whether a tensor that it refers to has not changed.
   [[nodiscard]] bool unchanged() const { return saved_.unchanged(); }
   /// Drops the tensor, but keeps memory of the device for the next one.
@@ -93,7 +85,7 @@ class loop_slot {
   /// \param state  replaced by the slot's own tensors if these are on the same device   \param initial  state 0, which
   ///   lives anyway and is not copied
   void put(tensor_list& state, std::vector<saved_tensor> const& initial, step_surroundings const& around,
-           slot_place place) {
+           SlotMode slots, Offload offload) {
     at::NoGradGuard const no_grad;
     drop();
     around_ = around;
@@ -105,7 +97,7 @@ class loop_slot {
       bytes_ += std::int64_t(state[k].nbytes());
       if (first_[k] < k) state[k] = state[first_[k]];
       else if (stands_in(state[k], initial)) parts_[k].refer(state[k]);
-      else parts_[k].put(state[k], place);
+      else parts_[k].put(state[k], slots, offload);
     }
   }
   /// The state. Parts that were the same tensor are the same tensor again.
@@ -126,14 +118,8 @@ class loop_slot {
   }
   [[nodiscard]] step_surroundings const& around() const noexcept { return around_; }
   [[nodiscard]] std::int64_t bytes() const noexcept { return bytes_; }  ///< of its tensors, wherever they are
-  /// Bytes in pinned memory: copied once when the state is kept, and once when it is read.
-  [[nodiscard]] std::int64_t pinned_bytes() const {
-    std::int64_t sum = 0;
-    for (auto const& part : parts_) sum += part.pinned_bytes();
-    return sum;
-  }
-  /// Appends the parts of its state, except those in pinned memory.
-  void list_parts(tensor_list& all) const { for (auto const& part : parts_) all.push_back(part.on_device()); }
+  /// Appends the parts of its state, wherever they are.
+  void list_parts(tensor_list& all) const { for (auto const& part : parts_) all.push_back(part.held()); }
   /// Appends its tensors, those of generators and buffers included.
   void list_tensors(tensor_list& all) const {
     list_parts(all);

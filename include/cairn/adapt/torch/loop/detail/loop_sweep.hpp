@@ -244,10 +244,9 @@ class loop_sweep : public cairn::detail::no_hooks {
     auto const slot = std::size_t(where.slot);
     if (slots_.size() <= slot) slots_.resize(slot + 1);
     auto& into = slots_[slot];
-    into.put(live_, body_->initial, around_, {body_->options.slots(), body_->options.offload()});
+    into.put(live_, body_->initial, around_, body_->options.slots(), body_->options.offload());
     ++full_slots_;
     bytes_ += into.bytes();
-    body_->count(&StepStats::offload_bytes, into.pinned_bytes());
     if (auto const& stats = body_->options.stats()) {
       stats->slots_peak = (std::max)(stats->slots_peak, full_slots_);
       stats->bytes_peak = (std::max)(stats->bytes_peak, bytes_);
@@ -257,7 +256,6 @@ class loop_sweep : public cairn::detail::no_hooks {
     auto const& from = slots_[std::size_t(where.slot)];
     live_.clear();
     live_ = from.get(body_->who, i);
-    body_->count(&StepStats::offload_bytes, from.pinned_bytes());
     put_back(from.around());
     return true;
   }
@@ -283,10 +281,7 @@ class loop_sweep : public cairn::detail::no_hooks {
     for (auto const& part : body_->initial) all.push_back(part.value);
     all.insert(all.end(), live_.begin(), live_.end());
     std::size_t sum = 0;
-    for (auto const& slot : slots_) {
-      slot.list_parts(all);
-      sum += std::size_t(slot.pinned_bytes());
-    }
+    for (auto const& slot : slots_) slot.list_parts(all);
     std::unordered_set<void const*> counted;
     for (auto const& t : all) {
       if (!t.defined()) continue;
