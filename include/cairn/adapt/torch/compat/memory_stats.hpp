@@ -67,29 +67,7 @@ using memory_hook = std::function<void(c10::Device, std::int64_t allocated, std:
 /// Keeps a memory hook registered during its lifetime; moved, not copied. Handles may be destroyed in any order, also
 /// inside the hook. After that the hook is not called any more; the destructor waits for a running call in another
 /// thread.
-class memory_hook_handle {
- public:
-  memory_hook_handle() = default;
-  /// Takes over the registration.
-  memory_hook_handle(memory_hook_handle&&) noexcept = default;
-  /// Takes over the registration, and ends its own.
-  memory_hook_handle& operator=(memory_hook_handle other) noexcept {
-    std::swap(entry_, other.entry_);
-    return *this;
-  }
-  ~memory_hook_handle() { remove(); }
-
-  /// Ends the registration early; a second call does nothing.
-  void remove() noexcept {
-    if (auto const entry = std::exchange(entry_, nullptr)) detail::host_memory::counted().remove(entry);
-  }
-  explicit operator bool() const noexcept { return entry_ != nullptr; }  ///< whether its hook is registered
-
- private:
-  friend memory_hook_handle register_memory_hook(memory_hook hook);
-  std::shared_ptr<detail::hook_entry> entry_;
-};
-
+using memory_hook_handle = detail::hook_handle;
 /// From now on calls `hook(device, allocated, freed)` whenever a CPU tensor, in any thread, allocates or frees a block
 /// of memory. The end of a block is reported only if the block began after the hook's registration, and what hooks
 /// allocate themselves is never reported; the hook runs in one thread at a time. If it throws at an allocation, the
@@ -102,10 +80,10 @@ class memory_hook_handle {
                        "there is no function to call",
                        {},
                        "give one that takes (device, allocated, freed)"};
-  memory_hook_handle handle;
-  handle.entry_ = std::make_shared<detail::hook_entry>(std::move(hook));
-  detail::host_memory::counted().add(handle.entry_);
-  return handle;
+  auto const entry = std::make_shared<detail::hook_entry>(std::move(hook));
+  detail::host_memory::counted().add(entry);
+  return memory_hook_handle{std::shared_ptr<void const>{
+      entry.get(), [entry](void const*) { detail::host_memory::counted().remove(entry); }}};
 }
 
 }  // namespace cairn::libtorch

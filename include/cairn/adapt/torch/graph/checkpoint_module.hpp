@@ -73,21 +73,7 @@ class output_hooks {
 }  // namespace detail
 
 /// A hook that is registered; removed by the destructor. Moved, not copied.
-class output_hook_handle {
- public:
-  output_hook_handle() = default;
-  /// For `CheckpointedModule::register_hook`.
-  explicit output_hook_handle(std::shared_ptr<void const> hook) : hook_{std::move(hook)} {}
-  /// Takes over the hook.
-  output_hook_handle(output_hook_handle&&) noexcept = default;
-  /// Takes over the hook, and removes its own.
-  output_hook_handle& operator=(output_hook_handle&&) noexcept = default;
-
-  void remove() noexcept { hook_.reset(); }  ///< removes the hook early; a second call does nothing
-
- private:
-  std::shared_ptr<void const> hook_;
-};
+using output_hook_handle = detail::hook_handle;
 
 /// Options of `checkpoint_module`.
 struct ModuleOptions {

@@ -21,6 +21,18 @@ enum class SlotMode {
 /// A number of slots, each for one state of any number of tensors. Undefined tensors stay undefined. The tensors have
 /// no gradient history.
 class slot_pool {
+  struct one_slot {
+    std::vector<detail::saved_tensor> parts;
+    bool full = false;
+  };
+  template <class Self>
+  [[nodiscard]] static auto& slot_at(Self& self, std::size_t slot, char const* operation) {
+    if (slot >= self.slots_.size())
+      throw invalid_call{
+          operation, "there is no such slot", {{"slot", slot}, {"slots", self.slots_.size()}}, "slots count from 0"};
+    return self.slots_[slot];
+  }
+
  public:
   slot_pool() = default;
   /// \param like  an Eager pool allocates tensors with the sizes, types and devices of this state now; a Lazy pool
@@ -36,13 +48,15 @@ class slot_pool {
   [[nodiscard]] std::size_t size() const noexcept { return slots_.size(); }  ///< slots
   [[nodiscard]] SlotMode mode() const noexcept { return mode_; }  ///< how it keeps states
   /// Whether a slot keeps a state.   \throws invalid_call
-  [[nodiscard]] bool holds(std::size_t slot) const { return slot_at(slot, "cairn::libtorch::slot_pool::holds").full; }
+  [[nodiscard]] bool holds(std::size_t slot) const {
+    return slot_at(*this, slot, "cairn::libtorch::slot_pool::holds").full;
+  }
 
   /// Keeps a state in a slot, replacing the previous one. An Eager slot copies if its tensor has the sizes and type of
   /// the part and nothing else holds it; otherwise it gets a new tensor, because the old one may be in a graph.
   /// \throws invalid_call  for a slot that does not exist
   void save(std::size_t slot, at::TensorList state) {
-    auto& entry = slot_at(slot, "cairn::libtorch::slot_pool::save");
+    auto& entry = slot_at(*this, slot, "cairn::libtorch::slot_pool::save");
     at::NoGradGuard const no_grad;
     entry.full = false;  // the code below may throw half-way
     entry.parts.resize(state.size());
@@ -59,7 +73,7 @@ class slot_pool {
   /// The tensors of a kept state. They are the slot's own: do not write to them; the next load would detect it.
   /// \throws invalid_call  for an empty slot, and for a tensor that was changed in place after it was kept
   [[nodiscard]] std::vector<at::Tensor> load(std::size_t slot) const {
-    auto const& entry = slot_at(slot, "cairn::libtorch::slot_pool::load");
+    auto const& entry = slot_at(*this, slot, "cairn::libtorch::slot_pool::load");
     if (!entry.full)
       throw invalid_call{
           "cairn::libtorch::slot_pool::load", "the slot keeps no state", {{"slot", slot}}, "save one there first"};
@@ -77,7 +91,7 @@ class slot_pool {
   /// Empties the slot. A Lazy slot releases its tensors, an Eager one keeps them for the next state.
   /// \throws invalid_call
   void drop(std::size_t slot) {
-    auto& entry = slot_at(slot, "cairn::libtorch::slot_pool::drop");
+    auto& entry = slot_at(*this, slot, "cairn::libtorch::slot_pool::drop");
     entry.full = false;
     if (mode_ == SlotMode::Lazy) entry.parts.clear();
   }
@@ -94,25 +108,9 @@ class slot_pool {
   }
 
  private:
-  struct one_slot {
-    std::vector<detail::saved_tensor> parts;
-    bool full = false;
-  };
-
   [[nodiscard]] static bool fits(at::Tensor const& entry, at::Tensor const& part) {
     return entry.defined() && entry.sizes() == part.sizes() && entry.scalar_type() == part.scalar_type() &&
            entry.device() == part.device() && entry.use_count() == 1 && entry.storage().use_count() == 1;
-  }
-  template <class Self>
-  [[nodiscard]] static auto& checked(Self& self, std::size_t slot, char const* operation) {
-    if (slot >= self.slots_.size())
-      throw invalid_call{
-          operation, "there is no such slot", {{"slot", slot}, {"slots", self.slots_.size()}}, "slots count from 0"};
-    return self.slots_[slot];
-  }
-  [[nodiscard]] one_slot& slot_at(std::size_t slot, char const* operation) { return checked(*this, slot, operation); }
-  [[nodiscard]] one_slot const& slot_at(std::size_t slot, char const* operation) const {
-    return checked(*this, slot, operation);
   }
 
   SlotMode mode_ = SlotMode::Lazy;

@@ -287,16 +287,13 @@ class StepProfiler : public profiled_sweep {
   static void drop_gradients(tensor_list const& parameters) {
     for (auto const& p : parameters) p.mutable_grad() = at::Tensor{};
   }
-  [[nodiscard]] static c10::Device device_of(tensor_list const& parameters) {
-    return parameters.empty() ? c10::Device(c10::kCPU) : parameters.front().device();
-  }
   /// Medians of all runs that are like the last one; the first run does not count.
   [[nodiscard]] detail::measured_step recorded_runs(tensor_list const& parameters,
                                                     std::function<at::Tensor()> const& loss_of) const {
     std::vector<detail::measured_step> runs;
     for (int k = 0; k <= options_.runs(); ++k) {
       drop_gradients(parameters);
-      detail::measured_step one{loss_of, device_of(parameters), parameters};
+      detail::measured_step one{loss_of, detail::device_of(parameters), parameters};
       if (k > 0) runs.push_back(std::move(one));
     }
     drop_gradients(parameters);
@@ -318,7 +315,7 @@ class StepProfiler : public profiled_sweep {
     std::vector<double> steps, updates;
     std::vector<std::int64_t> peaks, works;
     std::int64_t states = 0;
-    auto const device = device_of(parameters);
+    auto const device = detail::device_of(parameters);
     auto const all = clock::now();
     byte_meter meter{device};
     for (int k = 0; k <= options_.runs(); ++k) {
@@ -438,7 +435,7 @@ class StepProfiler : public profiled_sweep {
       all.names.push_back(measured.names[v] + of + " #" + std::to_string(v));
     }
     all.updates = {{"optimizer.step", std::int64_t(report_.optimizer_seconds * 1e9), optimizer_work_}};
-    all.device = device_of(module.parameters()).str();
+    all.device = detail::device_of(module.parameters()).str();
     return all;
   }
 

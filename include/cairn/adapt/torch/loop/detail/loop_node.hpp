@@ -17,7 +17,7 @@
 #include <cairn/adapt/torch/loop/detail/step_captures.hpp>
 #include <cairn/adapt/torch/loop/detail/step_effects.hpp>
 #include <cairn/adapt/torch/loop/step_stats.hpp>
-#include <cairn/adapt/torch/state/detail/read_tracker.hpp>
+#include <cairn/adapt/torch/state/detail/tensor_metadata.hpp>
 #include <cairn/core/error.hpp>
 
 namespace cairn::libtorch::detail {
@@ -76,7 +76,9 @@ class loop_grad_node final : public Node {
     body.count(&StepStats::vjp, body.steps);
     auto const of_bars = gate::make();
     part_flags gathers(bars_.size(), true);
-    auto const bars = behind_gate(bars_, gathers, of_bars);
+    tensor_list values;
+    for (auto const& bar : bars_) values.push_back(bar.value);
+    auto const bars = behind_gate(values, gathers, of_bars);
     gradient_roots roots;
     drawing.check(body.who);
     auto const results = body.roots_of(taped, outside);
@@ -125,10 +127,7 @@ class loop_grad_node final : public Node {
  private:
   loop_grad_node(std::shared_ptr<loop_body const> body, tensor_list const& bars)
       : who_{body->who}, body_{std::move(body)} {
-    for (auto const& bar : bars) {
-      bars_.push_back(bar.defined() ? bar.detach() : at::Tensor{});
-      versions_.push_back(version_of(bars_.back()));
-    }
+    for (auto const& bar : bars) bars_.emplace_back(bar.defined() ? bar.detach() : at::Tensor{});
   }
   void check_call() const {
     if (!body_) refuse_used_up(who_);
@@ -139,7 +138,7 @@ class loop_grad_node final : public Node {
                          "leave out create_graph in the second backward"};
     body_->check_captures();
     for (std::size_t k = 0; k < bars_.size(); ++k)
-      if (version_of(bars_[k]) != versions_[k])
+      if (!bars_[k].unchanged())
         throw invalid_call{who_, "a gradient that the loop was differentiated with was changed in place",
                            {{"gradient", k}, {"of", bars_.size()}}, "differentiate twice first, or change a clone"};
   }
@@ -171,8 +170,7 @@ class loop_grad_node final : public Node {
 
   char const* who_;
   std::shared_ptr<loop_body const> body_;
-  tensor_list bars_;
-  std::vector<std::int64_t> versions_;  ///< of each bar when the loop was differentiated
+  std::vector<saved_tensor> bars_;
 };
 
 /// The inputs of this node are the gradients of the last state's parts and of the steps' outputs. Its outputs are the

@@ -3,11 +3,11 @@
 /// \file host_memory.hpp  Counts the process's tensors in host memory, by an allocator in front of LibTorch's own.
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <exception>
 #include <functional>
 #include <memory>
 #include <mutex>
-#include <type_traits>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -18,37 +18,16 @@
 
 namespace cairn::libtorch::detail {
 
-/// What every version requires; the derived class implements `take(bytes)`.
-struct allocator_root : c10::Allocator {
+/// The derived class implements `take(bytes)` and `raw_deleter`. In LibTorch 1 `allocate` is const, and there is no
+/// `copy_data`: what overrides nothing there is never called.
+// NOLINTBEGIN(modernize-use-override)
+struct allocator_base : c10::Allocator {
   [[nodiscard]] virtual c10::DataPtr take(std::size_t bytes) const = 0;
+  [[nodiscard]] c10::DataPtr allocate(std::size_t bytes) const { return take(bytes); }
+  [[nodiscard]] c10::DataPtr allocate(std::size_t bytes) { return take(bytes); }
+  void copy_data(void* into, void const* from, std::size_t bytes) const { std::memcpy(into, from, bytes); }
 };
-
-template <class Root>
-struct allocates_const : Root {
-  [[nodiscard]] c10::DataPtr allocate(std::size_t bytes) const override { return this->take(bytes); }
-};
-template <class Root>
-struct allocates : Root {
-  [[nodiscard]] c10::DataPtr allocate(std::size_t bytes) override { return this->take(bytes); }
-};
-template <class Base>
-struct copies_data : Base {
-  void copy_data(void* into, void const* from, std::size_t bytes) const override {
-    this->default_copy_data(into, from, bytes);
-  }
-};
-
-template <class Root>
-inline constexpr bool wants_const =
-    std::is_same_v<decltype(&Root::allocate), c10::DataPtr (c10::Allocator::*)(std::size_t) const>;
-template <class Root>
-inline constexpr bool wants_copy_data = requires { &Root::copy_data; };
-
-template <class Root>
-using with_allocate = std::conditional_t<wants_const<Root>, allocates_const<Root>, allocates<Root>>;
-/// The base class to derive from; the derived class implements `take` and `raw_deleter`.
-template <class Root>
-using allocator_base = std::conditional_t<wants_copy_data<Root>, copies_data<with_allocate<Root>>, with_allocate<Root>>;
+// NOLINTEND(modernize-use-override)
 
 /// Same as `memory_hook`.
 using memory_hook_function = std::function<void(c10::Device, std::int64_t allocated, std::int64_t freed)>;
@@ -71,6 +50,21 @@ class hook_entry {
   std::recursive_mutex access_;
   memory_hook_function hook_;
   bool open_ = true;
+};
+
+/// A hook that is registered, until this is destroyed or removes it. Moved, not copied.
+class hook_handle {
+ public:
+  hook_handle() = default;
+  /// \param hook  its deleter ends the registration
+  explicit hook_handle(std::shared_ptr<void const> hook) : hook_{std::move(hook)} {}
+  hook_handle(hook_handle&&) noexcept = default;
+  hook_handle& operator=(hook_handle&&) noexcept = default;
+  void remove() noexcept { hook_.reset(); }  ///< removes the hook early; a second call does nothing
+  explicit operator bool() const noexcept { return hook_ != nullptr; }  ///< whether its hook is registered
+
+ private:
+  std::shared_ptr<void const> hook_;
 };
 
 /// The blocks of host memory that tensors hold. There is one object per process. It is never destroyed, because tensors
@@ -134,7 +128,7 @@ class host_memory : public byte_total {
   }
 
   /// In front of the previous allocator. Blocks remain plain addresses with one deleter, as oneDNN's tensors need.
-  class allocator final : public allocator_base<allocator_root> {
+  class allocator final : public allocator_base {
    public:
     explicit allocator(host_memory& memory) : memory_{memory} {}
     [[nodiscard]] c10::DataPtr take(std::size_t bytes) const override {
