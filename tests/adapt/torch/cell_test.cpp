@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 #include <cairn/adapt/torch/loop/loop_estimate.hpp>
-#include <cairn/adapt/torch/loop/loop_plans.hpp>
+#include <cairn/adapt/torch/loop/loop_plan.hpp>
 #include <cairn/adapt/torch/loop/scan.hpp>
 #include <cairn/adapt/torch/loop/step_stats.hpp>
 

@@ -9,7 +9,7 @@
 #include <vector>
 #include <cairn/adapt/torch/loop/checkpointed_rnn.hpp>
 #include <cairn/adapt/torch/loop/loop.hpp>
-#include <cairn/adapt/torch/loop/loop_plans.hpp>
+#include <cairn/adapt/torch/loop/loop_plan.hpp>
 #include <cairn/adapt/torch/loop/scan.hpp>
 #include <cairn/adapt/torch/loop/step_stats.hpp>
 #include <cairn/adapt/torch/loop/while.hpp>

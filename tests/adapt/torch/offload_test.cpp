@@ -6,7 +6,7 @@
 #include <tuple>
 #include <vector>
 #include <cairn/adapt/torch/memory/byte_meter.hpp>
-#include <cairn/adapt/torch/loop/detail/loop_slot.hpp>
+#include <cairn/adapt/torch/loop/detail/loop_sweep.hpp>
 #include <cairn/adapt/torch/loop/loop.hpp>
 #include <cairn/adapt/torch/loop/loop_estimate.hpp>
 #include <cairn/adapt/torch/loop/while.hpp>

@@ -7,7 +7,7 @@
 #include <thread>
 #include <utility>
 #include <vector>
-#include <cairn/adapt/torch/state/detail/environment.hpp>
+#include <cairn/adapt/torch/state/rng_states.hpp>
 namespace record_zoo_tests {
 
 using namespace recorded_programs;

@@ -27,7 +27,7 @@
 #include <cairn/adapt/torch/record/detail/record_regions.hpp>
 #include <cairn/adapt/torch/record/detail/record_scope.hpp>
 #include <cairn/adapt/torch/record/record_report.hpp>
-#include <cairn/adapt/torch/state/detail/environment.hpp>
+#include <cairn/adapt/torch/state/rng_states.hpp>
 #include <cairn/adapt/torch/state/detail/read_tracker.hpp>
 #include <cairn/adapt/torch/state/detail/versions.hpp>
 #include <cairn/adapt/torch/state/detail/write_log.hpp>

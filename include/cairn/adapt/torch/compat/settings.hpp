@@ -8,7 +8,7 @@
 #include <c10/core/TensorOptions.h>
 #include <torch/arg.h>
 #include <cairn/adapt/torch/memory/process_memory.hpp>
-#include <cairn/adapt/torch/state/detail/environment.hpp>
+#include <cairn/adapt/torch/state/rng_states.hpp>
 #include <cairn/adapt/torch/state/detail/versions.hpp>
 #include <cairn/core/error.hpp>
 

@@ -33,7 +33,7 @@
 #include <cairn/adapt/torch/loop/detail/loop_probe.hpp>
 #include <cairn/adapt/torch/loop/loop_estimate.hpp>
 #include <cairn/adapt/torch/loop/loop_options.hpp>
-#include <cairn/adapt/torch/loop/loop_plans.hpp>
+#include <cairn/adapt/torch/loop/loop_plan.hpp>
 #include <cairn/adapt/torch/loop/scan.hpp>
 #include <cairn/adapt/torch/state/detail/versions.hpp>
 #include <cairn/adapt/torch/state/tensor_state.hpp>

@@ -17,7 +17,7 @@
 #include <ATen/core/grad_mode.h>
 #include <cairn/adapt/torch/loop/detail/loop_body.hpp>
 #include <cairn/adapt/torch/loop/detail/loop_probe.hpp>
-#include <cairn/adapt/torch/loop/detail/tensor_series.hpp>
+#include <cairn/adapt/torch/loop/detail/step_data.hpp>
 #include <cairn/adapt/torch/loop/loop.hpp>
 #include <cairn/adapt/torch/loop/loop_options.hpp>
 #include <cairn/adapt/torch/loop/loop_plan.hpp>

@@ -13,7 +13,7 @@
 #include <ATen/core/Tensor.h>
 #include <torch/arg.h>
 #include <torch/nn/module.h>
-#include <cairn/adapt/torch/loop/loop_plans.hpp>
+#include <cairn/adapt/torch/loop/loop_plan.hpp>
 #include <cairn/adapt/torch/loop/slot_pool.hpp>
 #include <cairn/adapt/torch/loop/step_stats.hpp>
 #include <cairn/adapt/torch/state/rng_states.hpp>

@@ -13,11 +13,10 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
 #include <cairn/adapt/torch/loop/detail/loop_body.hpp>
-#include <cairn/adapt/torch/loop/detail/tensor_series.hpp>
+#include <cairn/adapt/torch/loop/detail/step_data.hpp>
 #include <cairn/adapt/torch/loop/loop.hpp>
 #include <cairn/adapt/torch/loop/loop_options.hpp>
 #include <cairn/adapt/torch/loop/loop_plan.hpp>
-#include <cairn/adapt/torch/loop/loop_plans.hpp>
 #include <cairn/adapt/torch/loop/step_stats.hpp>
 #include <cairn/adapt/torch/state/tensor_state.hpp>
 #include <cairn/core/action.hpp>

@@ -15,9 +15,8 @@
 #include <cairn/adapt/torch/loop/loop.hpp>
 #include <cairn/adapt/torch/loop/loop_options.hpp>
 #include <cairn/adapt/torch/loop/loop_plan.hpp>
-#include <cairn/adapt/torch/loop/loop_plans.hpp>
 #include <cairn/adapt/torch/loop/step_stats.hpp>
-#include <cairn/adapt/torch/state/detail/environment.hpp>
+#include <cairn/adapt/torch/state/rng_states.hpp>
 #include <cairn/adapt/torch/state/detail/read_tracker.hpp>
 #include <cairn/adapt/torch/state/tensor_state.hpp>
 #include <cairn/core/action.hpp>

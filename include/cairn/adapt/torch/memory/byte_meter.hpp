@@ -12,7 +12,7 @@
 #include <c10/core/Allocator.h>
 #include <c10/util/ThreadLocalDebugInfo.h>
 #include <torch/csrc/profiler/orchestration/observer.h>
-#include <cairn/adapt/torch/memory/detail/byte_account.hpp>
+#include <cairn/adapt/torch/memory/detail/host_memory.hpp>
 #include <cairn/core/error.hpp>
 
 namespace cairn::libtorch {

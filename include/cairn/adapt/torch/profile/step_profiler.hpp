@@ -23,7 +23,7 @@
 #include <torch/optim/optimizer.h>
 #include <cairn/adapt/torch/checkpoint/detail/saved_hooks.hpp>
 #include <cairn/adapt/torch/memory/byte_meter.hpp>
-#include <cairn/adapt/torch/memory/detail/byte_account.hpp>
+#include <cairn/adapt/torch/memory/detail/host_memory.hpp>
 #include <cairn/adapt/torch/record/detail/record_graph.hpp>
 #include <cairn/adapt/torch/record/detail/record_scope.hpp>
 #include <cairn/adapt/torch/state/tensor_state.hpp>
@@ -39,8 +39,7 @@ namespace detail {
 /// At least 1. Waits for the device of the result.   \param result  of the call; undefined if there is none
 [[nodiscard]] inline std::int64_t nanoseconds_since(std::chrono::steady_clock::time_point start,
                                                     at::Tensor const& result) {
-  if (result.defined() && !result.is_cpu())
-    (void)result.detach().as_strided({(std::min)(std::int64_t{1}, result.numel())}, {1}).cpu();
+  wait_for(result);
   auto const passed = std::chrono::steady_clock::now() - start;
   return (std::max)(std::int64_t{1}, std::int64_t(std::chrono::nanoseconds(passed).count()));
 }
@@ -329,7 +328,7 @@ class StepProfiler : public profiled_sweep {
       std::int64_t const with_gradients = meter.allocated();
       auto const update = clock::now();
       optimizer.step();
-      if (!device.is_cpu()) (void)parameters.front().detach().flatten().slice(0, 0, 1).cpu();  // waits
+      detail::wait_for(parameters);
       double const update_seconds = seconds_since(update), step_seconds = seconds_since(begin);
       std::int64_t const work = meter.peak() - with_gradients;
       if (k == 0) {

@@ -13,7 +13,7 @@
 #include <string>
 #include <utility>
 #include <vector>
-#include <cairn/adapt/torch/memory/detail/byte_account.hpp>
+#include <cairn/adapt/torch/memory/detail/host_memory.hpp>
 
 namespace cairn::libtorch {
 

@@ -214,6 +214,11 @@ template <tensor_state State>
   for (auto const& part : parts) if (part.defined()) return part.device();
   return c10::Device(c10::kCPU);
 }
+/// Waits until a device has computed these tensors.
+inline void wait_for(at::TensorList parts) {
+  for (auto const& part : parts)
+    if (part.defined() && !part.is_cpu() && part.numel() > 0) return (void)part.detach().as_strided({1}, {1}).cpu();
+}
 /// Which tensors require a gradient.
 using part_flags = std::vector<bool>;
 [[nodiscard]] inline part_flags require_gradients(at::TensorList parts) {

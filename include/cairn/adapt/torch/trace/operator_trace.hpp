@@ -24,7 +24,6 @@
 #include <torch/arg.h>
 #include <torch/nn/module.h>
 #include <cairn/adapt/torch/loop/loop_options.hpp>
-#include <cairn/adapt/torch/state/detail/operation_arguments.hpp>
 #include <cairn/adapt/torch/state/detail/read_tracker.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/trace/trace_region.hpp>

@@ -11,9 +11,8 @@
 #include <cairn/adapt/torch/loop/detail/step_captures.hpp>
 #include <cairn/adapt/torch/loop/detail/step_data.hpp>
 #include <cairn/adapt/torch/loop/detail/step_effects.hpp>
-#include <cairn/adapt/torch/loop/detail/tensor_series.hpp>
 #include <cairn/adapt/torch/loop/loop_options.hpp>
-#include <cairn/adapt/torch/state/detail/environment.hpp>
+#include <cairn/adapt/torch/state/rng_states.hpp>
 #include <cairn/adapt/torch/state/detail/read_tracker.hpp>
 #include <cairn/adapt/torch/state/detail/tensor_metadata.hpp>
 #include <cairn/adapt/torch/state/detail/write_log.hpp>

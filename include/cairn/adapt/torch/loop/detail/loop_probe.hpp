@@ -20,14 +20,13 @@
 #include <c10/core/StorageImpl.h>
 #include <cairn/adapt/torch/loop/detail/loop_body.hpp>
 #include <cairn/adapt/torch/loop/detail/loop_sweep.hpp>
+#include <cairn/adapt/torch/loop/detail/step_data.hpp>
 #include <cairn/adapt/torch/loop/detail/step_effects.hpp>
-#include <cairn/adapt/torch/loop/detail/tensor_series.hpp>
 #include <cairn/adapt/torch/loop/loop_options.hpp>
 #include <cairn/adapt/torch/loop/loop_plan.hpp>
-#include <cairn/adapt/torch/loop/loop_plans.hpp>
 #include <cairn/adapt/torch/memory/byte_meter.hpp>
 #include <cairn/adapt/torch/memory/process_memory.hpp>
-#include <cairn/adapt/torch/state/detail/environment.hpp>
+#include <cairn/adapt/torch/state/rng_states.hpp>
 #include <cairn/adapt/torch/state/detail/read_tracker.hpp>
 #include <cairn/adapt/torch/state/detail/versions.hpp>
 #include <cairn/adapt/torch/state/detail/write_log.hpp>
@@ -35,11 +34,70 @@
 #include <cairn/core/action.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/core/wide.hpp>
+#include <cairn/plan/loop/verified.hpp>
+#include <cairn/schedule/any.hpp>
+#include <cairn/schedule/binomial.hpp>
 #include <cairn/schedule/detail/leaves_in.hpp>
 #include <cairn/schedule/leaves.hpp>
 #include <cairn/schedule/revolve.hpp>
 
 namespace cairn::libtorch::detail {
+
+/// \throws invalid_plan   if the options' numbers are invalid or contradict each other
+inline void check_sizes(char const* who, LoopOptions const& options) {
+  auto const slots = options.checkpoints(), size = options.block_size();
+  if (slots < 0 || size < 0)
+    throw invalid_plan{who,
+                       "checkpoints and block sizes are 1 or more, or 0 for the default",
+                       {{"checkpoints", slots}, {"block size", size}},
+                       ""};
+  if (options.has_memory_limit() && (slots > 0 || size > 0 || options.schedule()))
+    throw invalid_plan{who,
+                       "a memory limit chooses checkpoints and blocks itself",
+                       {{"checkpoints", slots}, {"block size", size}},
+                       "give either"};
+}
+/// The schedule of the options for a loop of `steps` steps.   \throws invalid_plan, invalid_schedule
+[[nodiscard]] inline any_schedule loop_schedule(char const* who, step_index steps, LoopOptions const& options) {
+  if (steps < 0) throw invalid_plan{who, "the number of steps is negative", {{"steps", steps}}, ""};
+  check_sizes(who, options);
+  auto const slots = options.checkpoints(), size = options.block_size();
+  if (auto const& given = options.schedule()) {
+    if (slots > 0 || size > 0)
+      throw invalid_plan{who,
+                         "a schedule brings its own checkpoints and blocks",
+                         {{"checkpoints", slots}, {"block size", size}},
+                         "give either"};
+    if (given->steps() != steps)
+      throw invalid_plan{who,
+                         "the schedule is for another number of steps",
+                         {{"its steps", given->steps()}, {"steps", steps}},
+                         "make one for this loop"};
+    if (given->tapes() > 0)
+      throw invalid_plan{who, "the schedule keeps tapes", {{"tapes", given->tapes()}},
+                         "keep states only; blocks of several steps keep their tapes together"};
+    return verified<any_schedule>{*given}.inner();
+  }
+  step_index const block = size > 0 ? size : slots > 0 || steps < 1 ? 1 : whole_square_root(steps);
+  step_index const blocks = cairn::detail::leaves_in(steps, block);
+  return leaves{steps, block, revolve{blocks, slots > 0 ? slots : useful_slots(blocks)}};
+}
+
+inline constexpr char const* while_name = "cairn::libtorch::checkpointed_while";
+/// The plan of the options, before any memory limit.   \throws invalid_plan
+[[nodiscard]] inline while_plan plan_of_while(LoopOptions const& options) {
+  check_sizes(while_name, options);
+  if (auto const& given = options.schedule())
+    throw invalid_plan{while_name,
+                       "a schedule is for a known number of steps",
+                       {{"its steps", given->steps()}},
+                       "give checkpoints(...) and block_size(...), or memory_limit(...), or run that many steps with "
+                       "checkpointed_loop"};
+  while_plan plan;
+  if (options.checkpoints() > 0) plan.checkpoints = options.checkpoints();
+  if (options.block_size() > 0) plan.block_size = options.block_size();
+  return plan;
+}
 
 /// Observes which storages of some tensors outlive the tensors.
 class storage_list {
@@ -174,11 +232,7 @@ class loop_probe {
   }
   /// The time when a device has computed these tensors.
   [[nodiscard]] static clock::time_point when_done(at::TensorList parts) {
-    for (auto const& part : parts)
-      if (part.defined() && !part.is_cpu() && part.numel() > 0) {
-        (void)part.detach().flatten().slice(0, 0, 1).cpu();
-        break;
-      }
+    wait_for(parts);
     return clock::now();
   }
   [[nodiscard]] static double seconds(clock::time_point from, clock::time_point to) {

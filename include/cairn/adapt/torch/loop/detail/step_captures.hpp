@@ -21,7 +21,7 @@
 #include <torch/csrc/autograd/variable.h>
 #include <cairn/adapt/torch/loop/detail/step_effects.hpp>
 #include <cairn/adapt/torch/loop/loop_options.hpp>
-#include <cairn/adapt/torch/state/detail/environment.hpp>
+#include <cairn/adapt/torch/state/rng_states.hpp>
 #include <cairn/adapt/torch/state/tensor_state.hpp>
 #include <cairn/core/action.hpp>
 #include <cairn/core/error.hpp>

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 #include <ATen/core/Tensor.h>
-#include <cairn/adapt/torch/state/detail/environment.hpp>
+#include <cairn/adapt/torch/state/rng_states.hpp>
 #include <cairn/adapt/torch/state/detail/read_tracker.hpp>
 #include <cairn/adapt/torch/state/detail/write_log.hpp>
 #include <cairn/adapt/torch/state/tensor_state.hpp>

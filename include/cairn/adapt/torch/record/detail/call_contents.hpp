@@ -25,7 +25,6 @@
 #include <cairn/adapt/torch/record/detail/held_contents.hpp>
 #include <cairn/adapt/torch/record/detail/memory_cells.hpp>
 #include <cairn/adapt/torch/record/detail/operator_run.hpp>
-#include <cairn/adapt/torch/record/detail/recorded_operators.hpp>
 #include <cairn/adapt/torch/record/record_report.hpp>
 #include <cairn/adapt/torch/state/detail/read_tracker.hpp>
 #include <cairn/adapt/torch/state/detail/tensor_metadata.hpp>

@@ -11,7 +11,7 @@
 #include <vector>
 #include <c10/core/Storage.h>
 #include <cairn/adapt/torch/record/detail/memory_cells.hpp>
-#include <cairn/adapt/torch/record/detail/recorded_operators.hpp>
+#include <cairn/adapt/torch/record/detail/operator_run.hpp>
 
 namespace cairn::libtorch::detail {
 

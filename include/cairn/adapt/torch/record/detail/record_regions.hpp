@@ -12,7 +12,7 @@
 #include <vector>
 #include <cairn/adapt/torch/record/detail/held_contents.hpp>
 #include <cairn/adapt/torch/record/detail/memory_cells.hpp>
-#include <cairn/adapt/torch/record/detail/recorded_operators.hpp>
+#include <cairn/adapt/torch/record/detail/operator_run.hpp>
 
 namespace cairn::libtorch::detail {
 

@@ -13,7 +13,6 @@
 #include <torch/csrc/autograd/engine.h>
 #include <torch/csrc/autograd/saved_variable_hooks.h>
 #include <cairn/adapt/torch/checkpoint/detail/saved_hooks.hpp>
-#include <cairn/adapt/torch/memory/detail/byte_account.hpp>
 #include <cairn/adapt/torch/memory/detail/host_memory.hpp>
 #include <cairn/adapt/torch/record/detail/call_record.hpp>
 #include <cairn/adapt/torch/record/detail/memory_cells.hpp>

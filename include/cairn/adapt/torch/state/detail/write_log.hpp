@@ -16,9 +16,9 @@
 #include <c10/core/StorageImpl.h>
 #include <c10/core/TensorImpl.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
+#include <cairn/adapt/torch/state/rng_states.hpp>
 #include <cairn/adapt/torch/state/detail/tensor_metadata.hpp>
 #include <cairn/adapt/torch/state/detail/versions.hpp>
-#include <cairn/adapt/torch/state/rng_states.hpp>
 
 namespace cairn::libtorch::detail {
 
