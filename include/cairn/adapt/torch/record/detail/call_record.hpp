@@ -32,25 +32,12 @@
 
 namespace cairn::libtorch::detail {
 
-/// A record that may have read what somebody else is about to write to. Versions do not show all writes, such as those
-/// by `data()`.
-class memory_reader {
- public:
-  virtual void is_changed_soon(at::Tensor const& t) = 0;
-  /// Whether this record's own operators have made the memory of the tensor.
-  [[nodiscard]] virtual bool has_made(at::Tensor const& t) = 0;
-
- protected:
-  ~memory_reader() = default;
-
- private:
-  friend class live_records;
-  std::uint64_t began_ = 0;  ///< number of calls that were over by then
-};
-
+/// The records of a process. One may have read what somebody else is about to write to. Versions do not show all writes,
+/// such as those by `data()`.
+template <class Record>
 class live_records {
  public:
-  static void add(memory_reader& one) {
+  static void add(Record& one) {
     auto& of = of_process();
     std::lock_guard const lock{of.access};
     of.all.push_back(&one);
@@ -64,14 +51,14 @@ class live_records {
     --of.open;
     ++of.over;
   }
-  static void remove(memory_reader& one) {
+  static void remove(Record& one) {
     auto& of = of_process();
     std::lock_guard const lock{of.access};
     std::erase(of.all, &one);
   }
   /// Tells all but one of them. `each_written(visit)` visits the tensors that are written to.
   template <class Each>
-  static void tell_others(memory_reader& writer, Each const& each_written) {
+  static void tell_others(Record& writer, Each const& each_written) {
     auto& of = of_process();
     std::lock_guard const lock{of.access};
     if (of.all.size() < 2) return;
@@ -86,7 +73,7 @@ class live_records {
  private:
   struct records {
     std::mutex access;
-    std::vector<memory_reader*> all;
+    std::vector<Record*> all;
     int open = 0;            ///< calls that are not over
     std::uint64_t over = 0;  ///< number of those that are
   };
@@ -152,14 +139,13 @@ class leaf_gradients {
 /// history, which would hold the record in turn.
 class call_record final : public call_contents,
                           public dispatch_mode,
-                          public memory_reader,
                           public byte_lender,
                           public std::enable_shared_from_this<call_record> {
  public:
   /// \param account  its limit says when to drop something; null without a limit   \param who  is named in errors
   call_record(std::shared_ptr<byte_account> account, std::shared_ptr<record_totals> totals, char const* who)
       : call_contents{std::move(totals), who}, account_{std::move(account)} {
-    live_records::add(*this);
+    live_records<call_record>::add(*this);
     if (!account_) return;
     account_->join(*this);
     if (auto* const node = byte_account::blocks_of_thread()) node->close();
@@ -167,7 +153,7 @@ class call_record final : public call_contents,
   call_record(call_record const&) = delete;
   call_record& operator=(call_record const&) = delete;
   ~call_record() {
-    live_records::remove(*this);
+    live_records<call_record>::remove(*this);
     if (!account_ || !account_->leave(*this) || account_->passed() == 0 || account_->is_strict()) return;
     try {
       totals_->tell_passed(account_->limit(), account_->passed());
@@ -228,7 +214,7 @@ class call_record final : public call_contents,
       return op.redispatchBoxed(below, &stack);
     }
     if (facts.any_write)
-      live_records::tell_others(*this, [&](auto const& tell) {
+      live_records<call_record>::tell_others(*this, [&](auto const& tell) {
         for (std::size_t k = 0; k < given.size(); ++k)
           if (facts.writes[k])
             each_tensor(given[k], [&](at::Tensor const& t) {
@@ -336,7 +322,7 @@ class call_record final : public call_contents,
   }
   /// The call is over: forgets what no saved tensor needs.
   void end() {
-    live_records::end();
+    live_records<call_record>::end();
     std::lock_guard const lock{access_};
     regions_.close_all();
     is_over_ = true;
@@ -441,12 +427,13 @@ class call_record final : public call_contents,
     totals_->dropped += count;
     return freed;
   }
-  [[nodiscard]] bool has_made(at::Tensor const& t) override {
+  /// Whether its own operators have made the memory of the tensor.
+  [[nodiscard]] bool has_made(at::Tensor const& t) {
     std::lock_guard const lock{access_};
     auto const* const cell = contents_.find(t);
     return cell != nullptr && cell->is_ours;
   }
-  void is_changed_soon(at::Tensor const& t) override {
+  void is_changed_soon(at::Tensor const& t) {
     std::lock_guard const lock{access_};
     auto* const cell = contents_.find(t);
     if (cell == nullptr) return;
@@ -461,6 +448,8 @@ class call_record final : public call_contents,
   }
 
  private:
+  friend live_records<call_record>;
+
   void check_limit() const {
     if (account_->passed() > 0 && account_->is_strict())
       throw infeasible_budget{who_,
@@ -604,6 +593,7 @@ class call_record final : public call_contents,
     }
   }
 
+  std::uint64_t began_ = 0;  ///< number of calls that were over by then
   std::shared_ptr<byte_account> account_;
   std::recursive_mutex access_;  ///< an operator that runs again asks for memory, which this record gives back
   leaf_gradients leaves_;
