@@ -16,7 +16,6 @@
 #include <cairn/adapt/torch/loop/checkpointed_rnn.hpp>
 #include <cairn/adapt/torch/loop/loop_options.hpp>
 #include <cairn/adapt/torch/loop/loop_plan.hpp>
-#include <cairn/adapt/torch/loop/slot_pool.hpp>
 #include <cairn/adapt/torch/loop/step_stats.hpp>
 #include <cairn/adapt/torch/memory/byte_meter.hpp>
 #include <cairn/adapt/torch/memory/process_memory.hpp>

@@ -2,7 +2,7 @@
 // What tensors hold: meters, statistics, hooks and slots, against sums done by hand.
 #include "support/torch.hpp"
 #include <cairn/adapt/torch/compat/memory_stats.hpp>
-#include <cairn/adapt/torch/loop/slot_pool.hpp>
+#include <cairn/adapt/torch/loop/loop_options.hpp>
 #include <cairn/adapt/torch/memory/byte_meter.hpp>
 #include <torch/csrc/autograd/profiler.h>
 #include <map>

@@ -124,18 +124,26 @@ class generator_states {
   device_states states_;
 };
 
-/// The state of the CPU's generator, stored without a tensor.
+/// The state of a CPU generator, by default the common one, stored without a tensor.
 class cpu_generator_state {
  public:
-  /// Sets the generator to this state.
-  void restore() const {
-    std::lock_guard const lock{generator_.mutex_};
-    auto engine = generator_.engine();
+  explicit cpu_generator_state(at::Generator of = at::detail::getDefaultCPUGenerator())
+      : cpu_generator_state{*at::check_generator<at::CPUGeneratorImpl>(of)} {}
+  explicit cpu_generator_state(at::CPUGeneratorImpl& of)
+      : engine_{engine_of(of)}, float_{of.next_float_normal_sample()}, double_{of.next_double_normal_sample()} {}
+
+  /// A generator of its own in this state.
+  [[nodiscard]] at::Generator copy() const {
+    auto made = at::detail::createCPUGenerator();
+    auto& impl = *at::check_generator<at::CPUGeneratorImpl>(made);
+    auto engine = impl.engine();
     engine.set_data(engine_);
-    generator_.set_engine(engine);
-    generator_.set_next_float_normal_sample(float_);
-    generator_.set_next_double_normal_sample(double_);
+    impl.set_engine(engine);
+    impl.set_next_float_normal_sample(float_);
+    impl.set_next_double_normal_sample(double_);
+    return made;
   }
+  /// Whether the common generator is in this state.
   [[nodiscard]] bool is_now() const {
     cpu_generator_state const now;
     return engine_.seed_ == now.engine_.seed_ && engine_.left_ == now.engine_.left_ &&
@@ -149,11 +157,10 @@ class cpu_generator_state {
     return generator.engine().data();
   }
 
-  at::CPUGeneratorImpl& generator_ = *at::check_generator<at::CPUGeneratorImpl>(at::detail::getDefaultCPUGenerator());
-  at::mt19937_data_pod engine_ = engine_of(generator_);
+  at::mt19937_data_pod engine_;
   /// The second of two normal numbers, if it has not been used.
-  decltype(generator_.next_float_normal_sample()) float_ = generator_.next_float_normal_sample();
-  decltype(generator_.next_double_normal_sample()) double_ = generator_.next_double_normal_sample();
+  decltype(std::declval<at::CPUGeneratorImpl&>().next_float_normal_sample()) float_;
+  decltype(std::declval<at::CPUGeneratorImpl&>().next_double_normal_sample()) double_;
 };
 
 /// The namespace is part of the name by which the libraries of one program share the list of runs: a class with a
@@ -186,9 +193,7 @@ class generator_use {
     all().erase(std::find(all().begin(), all().end(), this));
   }
   /// Sets the generators to these states, unless that would take numbers from another thread.
-  /// \param states  with `restore` and `devices_are_now`
-  template <class States>
-  void put_back(States const& states) const {
+  void put_back(generator_states const& states) const {
     if (!counts_) return;
     std::lock_guard const lock{access()};
     if (!draws_ && overlaps_) return;

@@ -37,10 +37,6 @@
 
 namespace cairn::libtorch::detail {
 
-[[nodiscard]] inline bool same_layout(at::Tensor const& a, at::Tensor const& b) {
-  return a.scalar_type() == b.scalar_type() && a.sizes() == b.sizes() && a.strides() == b.strides();
-}
-
 /// Whether a copy has the same layout, and so the same bits: false if there are gaps or overlaps in memory, or if it is
 /// not a plain strided tensor.
 [[nodiscard]] inline bool is_plain(at::Tensor const& t) {
@@ -85,7 +81,8 @@ class slot_part {
   /// A copy in memory that nothing else uses.   \pre nothing is kept
   [[nodiscard]] at::Tensor own_copy(at::Tensor const& t) {
     bool const fits = own_.defined() && own_.use_count() == 1 && own_.storage().use_count() == 1 &&
-                      own_.device() == t.device() && same_layout(own_, t);
+                      own_.device() == t.device() && own_.scalar_type() == t.scalar_type() &&
+                      own_.sizes() == t.sizes() && own_.strides() == t.strides();
     if (!fits) {
       own_.reset();
       own_ = at::empty_strided(t.sizes(), t.strides(), t.options());

@@ -32,8 +32,8 @@
 
 namespace cairn::libtorch::detail {
 
-/// The records of a process. One may have read what somebody else is about to write to. Versions do not show all writes,
-/// such as those by `data()`.
+/// The records of a process. One may have read what somebody else is about to write to; versions do not show all
+/// writes, such as those by `data()`.
 template <class Record>
 class live_records {
  public:
@@ -238,7 +238,7 @@ class call_record final : public call_contents,
         if (blocks_) hold_if_it_passes(c, t);
       });
     }
-    at::Generator before;
+    drawn_generator before;
     float seconds = 0;
     try {
       std::unique_lock<std::mutex> drawing;
@@ -247,7 +247,7 @@ class call_record final : public call_contents,
         if (!drawing_) drawing_.emplace(Rng::Preserve);
         if (is_guest) guest.emplace(given);
         else drawing = std::unique_lock{drawing_access()};
-        before = copy_of(generator_of(facts, given));
+        before = drawn_generator{generator_of(facts, given)};
       }
       auto* const call = facts.is_foreign ? std::exchange(of_call(), nullptr) : nullptr;  // it may have regions in it
       auto const begin = account_ ? std::chrono::steady_clock::now() : std::chrono::steady_clock::time_point{};

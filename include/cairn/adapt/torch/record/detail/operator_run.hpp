@@ -124,11 +124,36 @@ struct operator_surroundings {
            grad_mode == other.grad_mode && settings == other.settings;
   }
 };
+/// A generator as it was before an operator drew from it. A clone is seeded first, which takes longer than a small
+/// operator: of a CPU generator the numbers are enough.
+class drawn_generator {
+ public:
+  drawn_generator() = default;
+  explicit drawn_generator(at::Generator of) {
+    if (auto* const impl = dynamic_cast<at::CPUGeneratorImpl*>(of.unsafeGetGeneratorImpl()))
+      cpu_ = std::make_unique<cpu_generator_state>(*impl);
+    else other_ = clone_of(std::move(of));
+  }
+  [[nodiscard]] bool defined() const noexcept { return cpu_ || other_.defined(); }
+  [[nodiscard]] bool is_cpu() const { return cpu_ || (other_.defined() && other_.device().is_cpu()); }
+  /// A generator of its own, which draws the same numbers.
+  [[nodiscard]] at::Generator copy() const { return cpu_ ? cpu_->copy() : clone_of(other_); }
+
+ private:
+  [[nodiscard]] static at::Generator clone_of(at::Generator of) {
+    std::lock_guard const lock{of.mutex()};
+    return of.clone();
+  }
+
+  std::unique_ptr<cpu_generator_state const> cpu_;
+  at::Generator other_;
+};
+
 struct recorded_operator {
   c10::OperatorHandle op;
   schema_facts const* facts;
   c10::DispatchKeySet below;
-  at::Generator generator;  ///< as it was before
+  drawn_generator generator;
   float seconds;
   int surroundings;
   std::uint32_t arguments_at, tensors_at, writes_at, results_at, results_end;
@@ -238,11 +263,6 @@ class recorded_operators {
     if (v.isTensor() && v.toTensor().defined()) device = v.toTensor().device();
   return at::globalContext().defaultGenerator(device);
 }
-[[nodiscard]] inline at::Generator copy_of(at::Generator from) {
-  std::lock_guard const lock{from.mutex()};
-  return from.clone();
-}
-
 /// What an operator of another library draws, whose schema does not say whether it does.
 class draws_of_guest {
  public:
@@ -252,12 +272,12 @@ class draws_of_guest {
     devices_ = generator_states::of_devices(tensors);
   }
   /// Whether it drew from this generator.
-  [[nodiscard]] bool are_of(at::Generator const& one) const {
-    return one.device().is_cpu() ? !cpu_.is_now() : !devices_.devices_are_now();
+  [[nodiscard]] bool are_of(drawn_generator const& one) const {
+    return one.is_cpu() ? !cpu_.is_now() : !devices_.devices_are_now();
   }
   /// Whether it drew from any other one.   \param one  undefined if it did not draw from the first one
-  [[nodiscard]] bool are_of_others(at::Generator const& one) const {
-    bool const on_device = one.defined() && !one.device().is_cpu();
+  [[nodiscard]] bool are_of_others(drawn_generator const& one) const {
+    bool const on_device = one.defined() && !one.is_cpu();
     return (!cpu_.is_now() && (!one.defined() || on_device)) || (!devices_.devices_are_now() && !on_device);
   }
 
@@ -375,9 +395,9 @@ template <class MayWrite>
   std::optional<generator_for_all> named;
   std::optional<lent_generator> lent;
   if (one.generator.defined()) {
-    if (one.facts->generator >= 0) stack[std::size_t(one.facts->generator)] = copy_of(one.generator);
-    else if (one.generator.device().is_cpu() && !one.facts->is_foreign) named.emplace(copy_of(one.generator));
-    else lent.emplace(one.generator);
+    if (one.facts->generator >= 0) stack[std::size_t(one.facts->generator)] = one.generator.copy();
+    else if (one.generator.is_cpu() && !one.facts->is_foreign) named.emplace(one.generator.copy());
+    else lent.emplace(one.generator.copy());
   }
   {
     at::RecordFunctionGuard const as_outside{is_observed};
