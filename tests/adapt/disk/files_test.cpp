@@ -228,7 +228,7 @@ TEMPLATE_TEST_CASE("a head that is whole but does not fit its content, its place
     wrong([&](head& h) { h.kind = h.kind == cairn::detail::file_kind::record ? cairn::detail::file_kind::checkpoint
                                                                                : cairn::detail::file_kind::record; });
     wrong([](head& h) { h.codec = 1; });
-    wrong([](head& h) { h.major = 1; });
+    wrong([](head& h) { h.version = 1; });
     wrong([](head& h) { h.endian = 0x04030201; });
     wrong([](head& h) { ++h.slot; });
     wrong([](head& h) { ++h.run.words[0]; });

@@ -23,8 +23,8 @@ class reads_only : public Fn {
 
  public:
   /// \param f  a function object, which is copied   \param named  all that it reads and that may differ
-  template <class... V>
-  explicit constexpr reads_only(Fn f, V&&... named) : Fn{std::move(f)}, named_{std::forward<V>(named)...} {}
+  template <class... Values>
+  explicit constexpr reads_only(Fn f, Values&&... named) : Fn{std::move(f)}, named_{std::forward<Values>(named)...} {}
   /// Calls look with the values.
   template <class Look>
   void each_function(Look const& look) const {
@@ -37,7 +37,7 @@ class reads_only : public Fn {
   [[no_unique_address]] std::tuple<Named...> named_;
 };
 /// Lvalues are kept by reference.
-template <class Fn, class... V> reads_only(Fn, V&&...) -> reads_only<Fn, V...>;
+template <class Fn, class... Values> reads_only(Fn, Values&&...) -> reads_only<Fn, Values...>;
 
 /// A text for `disk_options::key` that is another one if one of the values is: `{.key = cairn::key_of(observations, dt,
 /// shot)}`.

@@ -81,7 +81,7 @@ enum class file_kind : std::uint8_t { checkpoint = 1, record = 2, choices = 3, n
 /// All numbers as in this kind of machine; `endian` tells others apart.
 struct file_head {
   unsigned char magic[8] = {0x89, 'C', 'R', 'N', '\r', '\n', 0x1a, '\n'};  // shows damage by transfers as text
-  std::uint16_t major = 2, minor = 0;
+  std::uint16_t version = 2, revision = 0;
   std::uint32_t endian = 0x01020304;
   file_kind kind = file_kind::checkpoint;
   std::uint8_t codec = 0;           ///< 0: the content as it is; 1: blocks of zstd
@@ -114,14 +114,14 @@ struct file_head {
   /// program can read.
   [[nodiscard]] bool sound() const noexcept {
     file_head const fresh;
-    return std::memcmp(magic, fresh.magic, sizeof magic) == 0 && major == fresh.major && endian == fresh.endian &&
+    return std::memcmp(magic, fresh.magic, sizeof magic) == 0 && version == fresh.version && endian == fresh.endian &&
            (codec == 0 || (codec == 1 && codec_1 != nullptr)) && self == XXH64(this, offsetof(file_head, self), 0);
   }
   /// Whether it is not sound here, but may be so to another version or on another kind of machine.
   [[nodiscard]] bool of_others() const noexcept {
     file_head const fresh;
     if (std::memcmp(magic, fresh.magic, sizeof magic) != 0 || sound()) return false;
-    return major != fresh.major || endian != fresh.endian || self == XXH64(this, offsetof(file_head, self), 0);
+    return version != fresh.version || endian != fresh.endian || self == XXH64(this, offsetof(file_head, self), 0);
   }
 };
 static_assert(sizeof(file_head) == 128 && offsetof(file_head, self) == 120);

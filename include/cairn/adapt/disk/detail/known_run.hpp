@@ -85,12 +85,12 @@ concept has_own_params = requires { typename Step::own_params; };
 /// What the caller gave, with the parameters and the objective that the step itself has.
 template <class Step, class Adjoint, class Seed, class Params, class DP, class Objective, class Terms, class KeepGoing>
 [[nodiscard]] auto all_parts(given_parts<Step, Adjoint, Seed, Params, DP, Objective, Terms, KeepGoing> const& parts) {
-  auto const all = [&parts]<class P, class O, class T>(P const& p, O const& objective, T& terms) {
-    constexpr bool has_terms = !std::is_same_v<O, no_objective>;
-    using objective_of = std::conditional_t<has_terms, O, no_terms>;
+  auto const all = [&parts]<class Own, class Objectives, class T>(Own const& p, Objectives const& objective, T& terms) {
+    constexpr bool has_terms = !std::is_same_v<Objectives, no_objective>;
+    using objective_of = std::conditional_t<has_terms, Objectives, no_terms>;
     using terms_of = std::conditional_t<has_terms, T, no_terms>;
-    given_parts<Step, Adjoint, Seed, P, no_params, objective_of, terms_of, KeepGoing> known{parts.step, parts.adjoint,
-                                                                                            parts.seed, &p};
+    given_parts<Step, Adjoint, Seed, Own, no_params, objective_of, terms_of, KeepGoing> known{parts.step, parts.adjoint,
+                                                                                              parts.seed, &p};
     if constexpr (has_terms) known.objective = &objective, known.terms = &terms;
     known.keep_going = parts.keep_going, known.limit = parts.limit, known.seed_goes = parts.seed_goes;
     return known;

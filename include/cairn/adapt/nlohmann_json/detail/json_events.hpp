@@ -18,6 +18,11 @@ namespace cairn::detail {
   return found.id == number_out_of_range;
 }
 
+/// Not in the class: nvcc takes `cairn::parse_error` there for the function of that name.
+[[noreturn]] inline void refuse_text(char const* who, char const* problem, std::initializer_list<named_value> values,
+                                     char const* advice) {
+  throw cairn::parse_error{who, problem, values, advice};
+}
 /// The base of readers of texts and of trees. They keep what they know and pass over the rest, which then takes no
 /// memory, however large it is and however deeply nested.
 class json_events : public nlohmann::json::json_sax_t {
@@ -83,7 +88,7 @@ class json_events : public nlohmann::json::json_sax_t {
   /// Passes over what is in the container that opens.
   void ignore() noexcept { ignored_ = depth_; }
   [[noreturn]] void refuse(char const* problem, std::initializer_list<named_value> values, char const* advice) const {
-    throw cairn::parse_error{who_, problem, values, advice};
+    refuse_text(who_, problem, values, advice);
   }
 
   char const* who_;
