@@ -84,8 +84,7 @@ auto reverse_until(Parts const& parts, Step& step, X0& x0, Place const& place, P
       return checkpointed_while(step, x0, keep_going, place.plan, known_by(std::forward<Last>(last), parts)...)
           .reverse(seed, adjoint);
   };
-  if constexpr (no_p<Params>) return with(place.keep_going);
-  else return with(asked_with<std::remove_const_t<decltype(place.keep_going)> const, State, wrt<Params, Params>>{place.keep_going, p});
+  return with(question_with<State>(place.keep_going, p));
 }
 
 /// One sweep over a model, into memory that may be kept.

@@ -55,11 +55,6 @@ consteval bool check_stopped_workspace() {
   return check_begins<!on_disk>() && fits;
 }
 
-template <class Bar, class State>
-auto refuse_rest() {
-  return refuse<typename refused_bar<Bar, State>::type>();
-}
-
 /// \throws invalid_call   if the position was noted for another loop or plan
 template <class Bar, class Fingerprint, schedule Plan>
 void check_noted(resume_point<Bar, Fingerprint> const& position, Plan const& plan) {
@@ -158,6 +153,37 @@ template <class Workspace, class Wrt>
   }
 }
 
+/// What every `resume` asks of its arguments.
+template <class StepF, class X0, class Plan, class AdjointF, class Bar, class Wrt, class Workspace, class... Last>
+consteval bool check_resumed() {
+  using State = std::remove_cvref_t<X0>;
+  if constexpr (!check_forward<StepF, State, Plan, is_open_plan<Plan>, Wrt>()) return false;
+  else if constexpr (!check_initial<X0>()) return false;
+  else if constexpr (!check_wrt<Wrt>()) return false;
+  else if constexpr (!check_adjoint<AdjointF, State, Bar, Wrt>()) return false;
+  else if constexpr (!check_last<false, StepF, State, Plan, Last...>()) return false;
+  else if constexpr (!check_sweep_options<State, options_asked<State, Plan, Workspace&, Last...>>()) return false;
+  else return check_stopped_workspace<Workspace, State, Plan>();
+}
+
+/// Calls run(step, adjoint) with the parameters bound, which may not change meanwhile.
+/// \param noted  the hash of the parameters with which the sweep began; 0 if it is not known
+template <class Bar, class State, class Asked, class Step, class X0, class Adjoint, class Run>
+Bar resumed(Asked const& asked, std::uint64_t noted, Step&& step, X0 const& x0, Adjoint& adjoint, Run const& run) {
+  auto const& by = asked.by;
+  auto const watch = params_to_resume(asked.work, by, noted);
+  predict_nothing(asked, x0);
+  auto const as_runs_keep_it = [&]<class StepNow>(StepNow&& now, auto& back) -> Bar {
+    auto&& kept = as_kept<kept_step<std::decay_t<StepNow>, State>>(std::forward<StepNow>(now));
+    return run(kept, back);
+  };
+  if constexpr (!is_wrt<decltype(asked.by)>) return as_runs_keep_it(std::forward<Step>(step), adjoint);
+  else {
+    auto back = bind_adjoint<State, Bar>(adjoint, by.p, by.dp);
+    return watch.during("cairn::resume", [&] { return as_runs_keep_it(bind_step<State>(step, by.p), back); });
+  }
+}
+
 }  // namespace detail
 
 /// The adjoint of the initial state for a sweep of `plan` that stopped at `position`, by an exception or with its
@@ -190,41 +216,16 @@ requires(schedule<PlanGiven> || open_schedule<PlanGiven>)
                               Adjoint&& adjoint, Workspace& work, Last&&... last) {
   using State = std::remove_cvref_t<X0>;
   using Plan = detail::resumed_plan<PlanGiven>;
-  using StepF = std::remove_reference_t<Step>;
-  using AdjointF = std::remove_reference_t<Adjoint>;
-  using Settings = detail::options_asked<State, Plan, Workspace&, Last...>;
   using Wrt = detail::wrt_in<State, Plan, Last...>;
-  if constexpr (!detail::check_forward<StepF, State, Plan, open_schedule<PlanGiven>, Wrt>())
-    return detail::refuse_rest<Bar, State>();
-  else if constexpr (!detail::check_initial<X0>()) return detail::refuse_rest<Bar, State>();
-  else if constexpr (!detail::check_wrt<Wrt>()) return detail::refuse_rest<Bar, State>();
-  else if constexpr (!detail::check_adjoint<AdjointF, State, Bar, Wrt>()) return detail::refuse_rest<Bar, State>();
-  else if constexpr (!detail::check_sweep_options<State, Settings>()) return detail::refuse_rest<Bar, State>();
-  else if constexpr (!detail::check_last<false, StepF, State, Plan, Last...>()) return detail::refuse_rest<Bar, State>();
-  else if constexpr (!detail::check_stopped_workspace<Workspace, State, Plan>())
-    return detail::refuse_rest<Bar, State>();
+  if constexpr (!detail::check_resumed<std::remove_reference_t<Step>, X0, Plan, std::remove_reference_t<Adjoint>, Bar, Wrt,
+                                       Workspace, Last...>())
+    return detail::refuse<typename detail::refused_bar<Bar, State>::type>();
   else {
     auto const asked = detail::sort_last<State, Plan>(work, std::forward<Last>(last)...);
-    auto const watch = detail::params_to_resume(work, asked.by, position.params);
-    detail::predict_nothing(asked, x0);
-    auto const rest = [&](auto& run_step, auto& run_back) {
-      return detail::rest_of_sweep<State>(asked, run_step, x0, plan, std::move(position), run_back);
-    };
-    if constexpr (detail::is_wrt<Wrt>) {
-      auto run_step = detail::bind_step<State>(step, asked.by.p);
-      auto run_back = detail::bind_adjoint<State, Bar>(adjoint, asked.by.p, asked.by.dp);
-      return watch.during("cairn::resume", [&] {
-        if constexpr (!open_schedule<PlanGiven>) return rest(run_step, run_back);
-        else {
-          auto&& kept = detail::as_kept<detail::kept_step<decltype(run_step), State>>(std::move(run_step));
-          return rest(kept, run_back);
-        }
-      });
-    } else if constexpr (!open_schedule<PlanGiven>) return rest(step, adjoint);
-    else {
-      auto&& kept = detail::as_kept<detail::kept_step<std::decay_t<Step>, State>>(std::forward<Step>(step));
-      return rest(kept, adjoint);
-    }
+    return detail::resumed<Bar, State>(
+        asked, position.params, std::forward<Step>(step), x0, adjoint, [&](auto& run_step, auto& run_back) {
+          return detail::rest_of_sweep<State>(asked, run_step, x0, plan, std::move(position), run_back);
+        });
   }
 }
 
@@ -235,9 +236,6 @@ template <class Step, class X0, class PlanGiven, class Seed, class Adjoint, clas
 [[nodiscard]] auto resume(Step&& step, X0&& x0, PlanGiven const& plan, Seed&& seed, Adjoint&& adjoint, Workspace& work,
                           Last&&... last) {
   using State = std::remove_cvref_t<X0>;
-  using StepF = std::remove_reference_t<Step>;
-  using AdjointF = std::remove_reference_t<Adjoint>;
-  using Settings = detail::options_asked<State, PlanGiven, Workspace&, Last...>;
   using Wrt = detail::wrt_in<State, PlanGiven, Last...>;
   using Bar = detail::bar_type_with<Seed, State, Wrt>;
   constexpr bool known = schedule<PlanGiven>;
@@ -247,33 +245,18 @@ template <class Step, class X0, class PlanGiven, class Seed, class Adjoint, clas
       "cairn::run_while{keep_going, plan} in the plan's place, or the position that a hook noted on its way back, "
       "cairn::resume_point{open, bar, steps}");
   if constexpr (!known) return detail::refuse_gradient<Step, X0, Seed>();
-  else if constexpr (!detail::check_forward<StepF, State, PlanGiven, false, Wrt>())
-    return detail::refuse_gradient<Step, X0, Seed>();
-  else if constexpr (!detail::check_initial<X0>()) return detail::refuse_gradient<Step, X0, Seed>();
-  else if constexpr (!detail::check_wrt<Wrt>()) return detail::refuse_gradient<Step, X0, Seed>();
-  else if constexpr (!detail::check_adjoint<AdjointF, State, Bar, Wrt>())
-    return detail::refuse_gradient<Step, X0, Seed>();
-  else if constexpr (!detail::check_last<false, StepF, State, PlanGiven, Last...>())
-    return detail::refuse_gradient<Step, X0, Seed>();
-  else if constexpr (!detail::check_sweep_options<State, Settings>()) return detail::refuse_gradient<Step, X0, Seed>();
-  else if constexpr (!detail::check_stopped_workspace<Workspace, State, PlanGiven>())
+  else if constexpr (!detail::check_resumed<std::remove_reference_t<Step>, X0, PlanGiven, std::remove_reference_t<Adjoint>,
+                                            Bar, Wrt, Workspace, Last...>())
     return detail::refuse_gradient<Step, X0, Seed>();
   else {
     auto const asked = detail::sort_last<State, PlanGiven>(work, std::forward<Last>(last)...);
-    auto const& by = asked.by;
-    auto const watch = detail::params_to_resume(work, by, 0);
-    detail::predict_nothing(asked, x0);
-    if constexpr (!detail::is_wrt<Wrt>)
-      return detail::sweep_from_the_way<Bar, State>(asked, step, x0, plan, std::forward<Seed>(seed), adjoint);
-    else {
-      detail::set_zero(by.p, by.dp);
-      auto run_step = detail::bind_step<State>(step, by.p);
-      auto run_back = detail::bind_adjoint<State, Bar>(adjoint, by.p, by.dp);
-      return watch.during("cairn::resume", [&] {
-        return detail::sweep_from_the_way<Bar, State>(
-            asked, run_step, x0, plan, detail::bind_seed<State>(std::forward<Seed>(seed), by.p, by.dp), run_back);
-      });
-    }
+    return detail::resumed<Bar, State>(
+        asked, 0, std::forward<Step>(step), x0, adjoint, [&](auto& run_step, auto& run_back) {
+          auto const& by = detail::params_of(asked.by);
+          detail::set_zero(by.p, by.dp);
+          return detail::sweep_from_the_way<Bar, State>(
+              asked, run_step, x0, plan, detail::bind_seed<State>(std::forward<Seed>(seed), by.p, by.dp), run_back);
+        });
   }
 }
 

@@ -30,10 +30,9 @@ template <class Model, class X0, class Params, class Place, class Objective>
   [[maybe_unused]] bool more = true;
   auto const goes_on = [&](State const& x, step_index i) {
     if constexpr (!is_run_while<Place>) return i < n;
-    else if constexpr (no_p<Params>) return ask(place.keep_going, x, i) && more;
     else {
-      asked_by<std::remove_const_t<decltype(place.keep_going)> const, State, Params> asked{place.keep_going, p};
-      return ask(asked, x, i) && more;
+      auto&& question = question_with<State>(place.keep_going, p);
+      return ask(question, x, i) && more;
     }
   };
   auto const run = [&](State& x) {

@@ -59,6 +59,12 @@ struct asked_by {
     else return call_lending(keep_going, x);
   }
 };
+/// The question as it is asked: with p, if there is one.
+template <class State, class KeepGoing, class Params>
+[[nodiscard]] constexpr decltype(auto) question_with(KeepGoing& keep_going, Params const& p) noexcept {
+  if constexpr (no_p<Params>) return (keep_going);
+  else return asked_by<KeepGoing, State, Params>{keep_going, p};
+}
 template <class KeepGoing, class State, class Wrt>
 struct asked_for { using type = KeepGoing; };
 template <class KeepGoing, class State, class Params, class DP>

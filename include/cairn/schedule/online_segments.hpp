@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file online_segments.hpp  Segments of a loop whose length is unknown until it ends.
-#include <cstdint>
 #include <cairn/core/action.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/rules/open_schedule.hpp>
@@ -41,9 +40,7 @@ class online_segments {
   class cursor {
    public:
     [[nodiscard]] constexpr action next() {  ///< the next action
-      action a = over_.next();
-      a.from = stretched(a.from);
-      a.to = stretched(a.to);
+      action a = detail::over_steps(over_.next(), length_, steps_);
       if (a.kind == action_kind::turn) a.from = live_;
       return a;
     }
@@ -58,12 +55,6 @@ class online_segments {
    private:
     friend online_segments;
     constexpr cursor(online::cursor const& over, step_index length) noexcept : over_{over}, length_{length} {}
-    /// Before the stop there is no last segment; a number that is too large stands for no end.
-    [[nodiscard]] constexpr step_index stretched(step_index i) const noexcept {
-      step_index at = 0;
-      if (__builtin_mul_overflow(i, length_, &at)) at = INT64_MAX;
-      return steps_ >= 0 && at > steps_ ? steps_ : at;
-    }
 
     online::cursor over_;
     step_index length_, steps_ = -1, live_ = 0;

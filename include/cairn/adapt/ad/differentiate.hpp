@@ -102,15 +102,12 @@ struct budget_of_tool {
 /// The reverse of a tool's loop that ends when its state says so.
 template <class Loop, class X0, class Place, class... Rest>
 auto reverse_taped_until(Loop& loop, X0 const& x0, Place const& place, Rest&&... rest) {
-  using Params = std::remove_cvref_t<decltype(loop.params())>;
-  using KeepGoing = std::remove_const_t<decltype(place.keep_going)> const;
   auto const by = [&](auto&& keep_going) {
     auto run = checkpointed_while(loop.step, x0, keep_going, place.plan, std::forward<Rest>(rest)...);
     check_length(run.steps(), loop.objective(), loop.params());
     return run.reverse(loop.seed(), loop.adjoint);
   };
-  if constexpr (no_p<Params>) return by(place.keep_going);
-  else return by(asked_with<KeepGoing, X0, wrt<Params, Params>>{place.keep_going, loop.params()});
+  return by(question_with<X0>(place.keep_going, loop.params()));
 }
 
 }  // namespace detail

@@ -10,5 +10,13 @@ namespace cairn::detail {
 [[nodiscard]] constexpr step_index leaves_in(step_index steps, step_index leaf) noexcept {
   return steps / leaf + (steps % leaf != 0 ? 1 : 0);
 }
+/// An action over whole leaves as one over steps. Without an end, `steps` < 0, a number that is too large stands for none.
+[[nodiscard]] constexpr action over_steps(action a, step_index leaf, step_index steps) noexcept {
+  for (step_index* const i : {&a.from, &a.to}) {
+    if (__builtin_mul_overflow(*i, leaf, i)) *i = INT64_MAX;
+    if (steps >= 0 && *i > steps) *i = steps;
+  }
+  return a;
+}
 
 }  // namespace cairn::detail
