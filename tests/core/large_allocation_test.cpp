@@ -5,7 +5,7 @@
 #include <new>
 #include <vector>
 #include <cairn/cairn.hpp>
-#include <cairn/core/detail/large_allocation.hpp>
+#include <cairn/core/detail/table.hpp>
 #include "support/catch.hpp"
 
 using namespace cairn;

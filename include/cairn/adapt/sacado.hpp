@@ -7,7 +7,6 @@
 #include <cstddef>
 #include <vector>
 #include <Sacado_trad.hpp>
-#include <cairn/adapt/ad/detail/output_copies.hpp>
 #include <cairn/adapt/ad/detail/shared_record.hpp>
 #include <cairn/adapt/ad/tape.hpp>
 #include <cairn/core/wide.hpp>

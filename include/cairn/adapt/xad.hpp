@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 #include <XAD/XAD.hpp>
-#include <cairn/adapt/ad/detail/output_copies.hpp>
+#include <cairn/adapt/ad/detail/shared_record.hpp>
 #include <cairn/adapt/ad/tape.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/core/wide.hpp>

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 #include <cairn/core/action.hpp>
-#include <cairn/core/detail/lesser.hpp>
+#include <cairn/core/detail/compiler.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/door/detail/term.hpp>
 

@@ -4,8 +4,16 @@
 /// share.
 #include <cstdint>
 #include <cairn/core/action.hpp>
+#include <cairn/core/wide.hpp>
 
 namespace cairn {
+namespace detail {
+
+/// Sizes of what executors keep besides states; each is asserted where it is defined.
+inline constexpr wide bytes_a_frame = 24, bytes_a_slot = 8, bytes_a_remembered_slot = 64;
+inline constexpr wide bytes_of_tape_slots = 2 * sizeof(void*);
+
+}  // namespace detail
 
 /// The ways a step may be written; see `forms.hpp`.
 enum class step_form : std::uint8_t { none, in_place, by_value, out_of_place };

@@ -14,7 +14,6 @@
 #include <cairn/run/form/detail/plans_inside.hpp>
 #include <cairn/run/form/detail/reversal.hpp>
 #include <cairn/run/sweep/detail/given_parts.hpp>
-#include <cairn/run/sweep/detail/kept_together.hpp>
 #include <cairn/run/sweep/detail/plan_place.hpp>
 #include <cairn/run/sweep/detail/sweep.hpp>
 #include <cairn/run/sweep/workspace.hpp>

@@ -15,7 +15,7 @@
 #include <cairn/run/sweep/checkpoint_view.hpp>
 #include <cairn/run/sweep/detail/advanced_copy.hpp>
 #include <cairn/run/sweep/detail/end_hash.hpp>
-#include <cairn/run/sweep/detail/reseated.hpp>
+#include <cairn/run/sweep/detail/maybe.hpp>
 
 namespace cairn {
 namespace detail {

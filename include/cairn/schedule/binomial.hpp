@@ -5,7 +5,7 @@
 /// step is run unrecorded more than t times; beta of a negative argument is 0.
 #include <cstdint>
 #include <cairn/core/action.hpp>
-#include <cairn/core/detail/lesser.hpp>
+#include <cairn/core/detail/compiler.hpp>
 
 namespace cairn {
 

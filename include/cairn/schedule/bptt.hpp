@@ -3,7 +3,7 @@
 /// \file bptt.hpp  Backpropagation through time in bounded memory: hidden states and internal states of a recurrent
 /// network.
 #include <cstdint>
-#include <cairn/schedule/detail/table_limit.hpp>
+#include <cairn/schedule/detail/remarks.hpp>
 #include <cairn/schedule/detail/unit_plan.hpp>
 #include <cairn/schedule/units_shape.hpp>
 #include <cairn/schedule/work_limit.hpp>

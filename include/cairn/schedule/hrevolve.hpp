@@ -6,7 +6,7 @@
 #include <utility>
 #include <cairn/core/action.hpp>
 #include <cairn/detail/linkage.hpp>
-#include <cairn/schedule/detail/table_limit.hpp>
+#include <cairn/schedule/detail/remarks.hpp>
 #include <cairn/schedule/detail/tier_plan.hpp>
 #include <cairn/schedule/detail/tier_table.hpp>
 #include <cairn/schedule/storage_tier.hpp>

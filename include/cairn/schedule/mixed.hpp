@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file mixed.hpp  The fewest steps run if states and tapes of single steps share a budget of units.
-#include <cairn/schedule/detail/table_limit.hpp>
+#include <cairn/schedule/detail/remarks.hpp>
 #include <cairn/schedule/detail/unit_plan.hpp>
 #include <cairn/schedule/units_shape.hpp>
 #include <cairn/schedule/work_limit.hpp>

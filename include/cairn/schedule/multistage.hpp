@@ -4,12 +4,10 @@
 #include <cstdint>
 #include <limits>
 #include <cairn/core/action.hpp>
-#include <cairn/core/detail/lesser.hpp>
+#include <cairn/core/detail/compiler.hpp>
 #include <cairn/detail/linkage.hpp>
 #include <cairn/schedule/binomial.hpp>
 #include <cairn/schedule/detail/remarks.hpp>
-#include <cairn/schedule/detail/repetition_run.hpp>
-#include <cairn/schedule/detail/table_limit.hpp>
 #include <cairn/schedule/detail/tier_plan.hpp>
 #include <cairn/schedule/detail/tier_table.hpp>
 #include <cairn/schedule/work_limit.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file runge_kutta.hpp  Runge-Kutta time steps: solutions and stage values share the memory.
-#include <cairn/schedule/detail/table_limit.hpp>
+#include <cairn/schedule/detail/remarks.hpp>
 #include <cairn/schedule/detail/unit_plan.hpp>
 #include <cairn/schedule/units_shape.hpp>
 #include <cairn/schedule/work_limit.hpp>

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cairn/core/action.hpp>
-#include <cairn/core/detail/lesser.hpp>
+#include <cairn/core/detail/compiler.hpp>
 #include <cairn/core/detail/table.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/schedule/detail/leaves_in.hpp>

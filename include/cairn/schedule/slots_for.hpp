@@ -2,7 +2,7 @@
 #pragma once
 /// \file slots_for.hpp  The fewest slots for an accepted slow-down.
 #include <cairn/core/action.hpp>
-#include <cairn/core/detail/lesser.hpp>
+#include <cairn/core/detail/compiler.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/schedule/binomial.hpp>
 #include <cairn/schedule/detail/remarks.hpp>

@@ -6,7 +6,7 @@
 #include <limits>
 #include <optional>
 #include <cairn/core/action.hpp>
-#include <cairn/core/detail/lesser.hpp>
+#include <cairn/core/detail/compiler.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/schedule/binomial.hpp>
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <cairn/core/action.hpp>
-#include <cairn/core/detail/lesser.hpp>
+#include <cairn/core/detail/compiler.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/schedule/binomial.hpp>
 #include <cairn/schedule/detail/leaves_in.hpp>

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <cairn/core/action.hpp>
-#include <cairn/core/detail/lesser.hpp>
+#include <cairn/core/detail/compiler.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/schedule/detail/blocks.hpp>
 #include <cairn/schedule/detail/remarks.hpp>

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 #include <cairn/adapt/cuda/cuda_runtime.hpp>
-#include <cairn/adapt/cuda/detail/owned_event.hpp>
+#include <cairn/adapt/cuda/detail/owned_handle.hpp>
 #include <cairn/adapt/cuda/detail/touched_pages.hpp>
 #include <cairn/adapt/cuda/device_buffer.hpp>
 #include <cairn/adapt/cuda/owned_stream.hpp>

@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 #include <vector>
-#include <cairn/adapt/cuda/detail/owned_event.hpp>
+#include <cairn/adapt/cuda/detail/owned_handle.hpp>
 #include <cairn/adapt/cuda/device_buffer.hpp>
 #include <cairn/adapt/cuda/graph.hpp>
 #include <cairn/adapt/cuda/graph_pays.hpp>

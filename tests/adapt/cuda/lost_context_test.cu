@@ -2,7 +2,7 @@
 // A kernel that goes wrong on a real device: the error is reported at the next wait, by every call from then on, and
 // never by clean-up.
 #include <cairn/adapt/cuda/cuda_runtime.hpp>
-#include <cairn/adapt/cuda/detail/owned_event.hpp>
+#include <cairn/adapt/cuda/detail/owned_handle.hpp>
 #include <cairn/adapt/cuda/device_buffer.hpp>
 #include <cairn/adapt/cuda/owned_stream.hpp>
 #include <string>

@@ -6,7 +6,7 @@
 #include <type_traits>
 #include <utility>
 #include <cairn/adapt/cuda/detail/device_failure.hpp>
-#include <cairn/adapt/cuda/detail/owned_event.hpp>
+#include <cairn/adapt/cuda/detail/owned_handle.hpp>
 #include <cairn/adapt/cuda/device_budget.hpp>
 #include <cairn/adapt/cuda/device_buffer.hpp>
 #include <cairn/adapt/cuda/owned_stream.hpp>

@@ -9,7 +9,7 @@
 #include <string>
 #include <tuple>
 #include <vector>
-#include <cairn/adapt/cuda/detail/owned_event.hpp>
+#include <cairn/adapt/cuda/detail/owned_handle.hpp>
 #include <cairn/adapt/cuda/device_buffer.hpp>
 #include <cairn/adapt/cuda/owned_stream.hpp>
 #include "support/catch.hpp"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include <cairn/plan/graph/detail/exact_search.hpp>
-#include <cairn/plan/graph/detail/lower_bounds.hpp>
+#include <cairn/plan/graph/detail/graph_search.hpp>
 #include <cairn/plan/graph/detail/run_search.hpp>
 #include <cairn/plan/graph/replay.hpp>
 

@@ -2,14 +2,153 @@
 #pragma once
 /// \file check_adjoint.hpp  Checks the adjoint of a step that communicates.
 #include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <mpi.h>
 #include <type_traits>
 #include <utility>
+#include <vector>
 #include <cairn/adapt/mpi/collective.hpp>
-#include <cairn/adapt/mpi/detail/gathered.hpp>
+#include <cairn/adapt/mpi/detail/rendezvous.hpp>
+#include <cairn/core/error.hpp>
+#include <cairn/core/state_traits.hpp>
 #include <cairn/run/check/check_adjoint.hpp>
 #include <cairn/run/check/detail/user_loop.hpp>
 
 namespace cairn {
+namespace detail {
+
+/// This rank's part of a value, and the numbers of all parts, the same on all ranks. Decisions by these numbers are the
+/// same on all ranks, without a message.
+/// \tparam Which  which numbers of a part count
+template <class T, class Which>
+class gathered {
+ public:
+  /// \param lead  how many numbers of this part come before the rest of any part
+  gathered(T&& part, rendezvous const& with, Which const& which, std::size_t lead)
+      : own_{std::move(part)}, with_{&with}, which_{which} {
+    gather(lead);
+  }
+  gathered(gathered const& other)
+      : own_{copy_of(other.own_)},
+        with_{other.with_},
+        which_{other.which_},
+        all_{other.all_},
+        part_size_{other.part_size_} {}
+  gathered(gathered&&) = default;
+  gathered& operator=(gathered const& other) {
+    if (this != &other) *this = gathered{other};
+    return *this;
+  }
+  gathered& operator=(gathered&&) = default;
+  ~gathered() = default;
+
+  [[nodiscard]] T& own() noexcept { return own_; }
+  [[nodiscard]] T const& own() const noexcept { return own_; }
+  [[nodiscard]] rendezvous const& with() const noexcept { return *with_; }
+  [[nodiscard]] Which const& which() const noexcept { return which_; }
+  /// The numbers of this part.
+  [[nodiscard]] std::size_t own_numbers() const {
+    std::size_t sum = 0;
+    which_(own_, [&](auto const*, std::size_t count) { sum += count; });
+    return sum;
+  }
+  /// Sends the numbers of this part to all ranks.
+  void gather(std::size_t lead = ~std::size_t{0}) {
+    std::vector<unsigned char> mine(sizeof(part_head));
+    part_head head{lead, 0};
+    which_(std::as_const(own_), [&]<class Number>(Number const* run, std::size_t count) {
+      run_head const next{kind_of<Number>(), count};
+      put(mine, &next, sizeof next);
+      put(mine, run, count * sizeof(Number));
+      ++head.runs;
+    });
+    std::memcpy(mine.data(), &head, sizeof head);
+    // All parts are sent with the size of the longest. In this round, ranks also learn that the step of one has thrown.
+    auto& ranks = with_->ranks();
+    std::uint64_t const longest = most_bytes - with_->least("cairn::check_adjoint", most_bytes - mine.size());
+    if (longest > (std::uint64_t{1} << 30) / std::uint64_t(ranks.size()))
+      throw invalid_call{"cairn::check_adjoint",
+                         "the numbers of all ranks are too many for a check",
+                         {{"ranks", ranks.size()}, {"most bytes of a rank", longest}},
+                         "check a smaller state: each rank holds the numbers of all"};
+    mine.resize(std::size_t(longest));
+    part_size_ = mine.size();
+    all_.resize(part_size_ * std::size_t(ranks.size()));
+    ranks.gather(mine.data(), all_.data(), mine.size());
+  }
+  /// The numbers of all parts, rank by rank: the leading ones first, then the others.
+  template <class Fn>
+  void visit_numbers(Fn&& f) { visit(*this, f); }
+  template <class Fn>
+  void visit_numbers(Fn&& f) const { visit(*this, f); }
+
+ private:
+  /// The beginning of what one rank sends. For each run, a `run_head` and the numbers follow, all at multiples of 16
+  /// bytes.
+  struct alignas(16) part_head {
+    std::uint64_t lead, runs;
+  };
+  struct alignas(16) run_head {
+    std::uint64_t kind, count;
+  };
+  static constexpr std::size_t alignment = 16;
+  static constexpr std::uint64_t most_bytes = std::uint64_t{1} << 62;
+
+  template <class Number>
+  [[nodiscard]] static constexpr std::uint64_t kind_of() noexcept {
+    return std::is_same_v<Number, float> ? 0 : std::is_same_v<Number, double> ? 1 : 2;
+  }
+  static void put(std::vector<unsigned char>& into, void const* from, std::size_t size) {
+    std::size_t const at = into.size();
+    into.resize(at + (size + alignment - 1) / alignment * alignment);
+    if (size > 0) std::memcpy(into.data() + at, from, size);
+  }
+  template <class Self, class Fn>
+  static void visit(Self& self, Fn& f) {
+    for (bool const leads : {true, false})
+      for (int rank = 0; rank < self.with_->ranks().size(); ++rank) {
+        auto* at = self.all_.data() + self.part_size_ * std::size_t(rank);
+        part_head head;
+        std::memcpy(&head, at, sizeof head);
+        at += sizeof head;
+        std::uint64_t before = 0;
+        auto const part = [&](auto* run, std::size_t count) {
+          std::uint64_t const rest = head.lead > before ? head.lead - before : 0;
+          std::size_t const split = rest < count ? std::size_t(rest) : count;
+          if (leads && split > 0) f(run, split);
+          if (!leads && split < count) f(run + split, count - split);
+          before += count;
+        };
+        if (rank == self.with_->ranks().rank()) {
+          self.which_(self.own_, part);
+          continue;
+        }
+        for (std::uint64_t k = 0; k < head.runs; ++k) {
+          run_head next;
+          std::memcpy(&next, at, sizeof next);
+          at += sizeof next;
+          if (next.kind == 0) at = walk<float>(at, next.count, part);
+          else if (next.kind == 1) at = walk<double>(at, next.count, part);
+          else at = walk<long double>(at, next.count, part);
+        }
+      }
+  }
+  template <class Number, class Byte, class Part>
+  [[nodiscard]] static Byte* walk(Byte* at, std::uint64_t count, Part const& part) {
+    using number = std::conditional_t<std::is_const_v<Byte>, Number const, Number>;
+    part(reinterpret_cast<number*>(at), std::size_t(count));
+    return at + (std::size_t(count) * sizeof(Number) + alignment - 1) / alignment * alignment;
+  }
+
+  T own_;
+  rendezvous const* with_;
+  Which which_;
+  std::vector<unsigned char> all_;  // what all ranks sent; for this rank, `own_` is read in its place
+  std::size_t part_size_ = 0;       // bytes of each rank there
+};
+
+}  // namespace detail
 
 /// The same as `check_adjoint` without `collective`, for a state of which each rank has a part. The step on all ranks
 /// is one step of the whole state, so its adjoint is checked through halo exchanges and reductions. Each rank knows all

@@ -6,6 +6,17 @@
 
 namespace cairn::detail {
 
+/// Like std::sqrt.
+[[nodiscard]] inline double square_root(double x) noexcept { return __builtin_sqrt(x); }
+
+/// Like std::pow.
+[[nodiscard]] inline double power(double base, double exponent) noexcept { return __builtin_pow(base, exponent); }
+
+template <class T>
+[[nodiscard]] constexpr T lesser(T a, T b) noexcept { return b < a ? b : a; }
+template <class T>
+[[nodiscard]] constexpr T greater(T a, T b) noexcept { return a < b ? b : a; }
+
 /// Like std::addressof: the address of a user's object, even if its type overloads `&`.
 template <class T>
 [[nodiscard]] constexpr T* address_of(T& x) noexcept { return __builtin_addressof(x); }

@@ -3,7 +3,7 @@
 /// \file certificate.hpp  How far a plan is from a lower bound on all plans.
 #include <limits>
 #include <cairn/core/action.hpp>
-#include <cairn/core/detail/lesser.hpp>
+#include <cairn/core/detail/compiler.hpp>
 #include <cairn/plan/loop/detail/next_candidate.hpp>
 #include <cairn/plan/loop/detail/workload.hpp>
 #include <cairn/plan/loop/estimate.hpp>

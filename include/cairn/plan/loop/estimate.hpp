@@ -10,7 +10,6 @@
 #include <cairn/plan/loop/detail/frame_counter.hpp>
 #include <cairn/plan/loop/detail/workload.hpp>
 #include <cairn/plan/loop/verify.hpp>
-#include <cairn/rules/detail/executor_bytes.hpp>
 #include <cairn/rules/detail/sweep_needs.hpp>
 #include <cairn/rules/frames_needed.hpp>
 #include <cairn/rules/replay_check.hpp>

@@ -5,7 +5,7 @@
 #include <optional>
 #include <cairn/core/action.hpp>
 #include <cairn/plan/loop/planned.hpp>
-#include <cairn/schedule/detail/table_limit.hpp>
+#include <cairn/schedule/detail/remarks.hpp>
 #include <cairn/schedule/work_limit.hpp>
 
 namespace cairn {

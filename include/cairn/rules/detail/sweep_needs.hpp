@@ -4,7 +4,6 @@
 #include <cairn/core/action.hpp>
 #include <cairn/core/sweep_bytes.hpp>
 #include <cairn/core/wide.hpp>
-#include <cairn/rules/detail/executor_bytes.hpp>
 #include <cairn/rules/frames_needed.hpp>
 #include <cairn/rules/replay_check.hpp>
 

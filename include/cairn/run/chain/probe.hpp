@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 #include <cairn/core/bytes_of.hpp>
-#include <cairn/core/detail/lesser.hpp>
+#include <cairn/core/detail/compiler.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/door/detail/stage_checks.hpp>
 #include <cairn/rules/chain.hpp>

@@ -1,10 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file store.hpp  The store for states of a chain outside memory.
+#include <concepts>
 #include <cairn/core/action.hpp>
-#include <cairn/run/chain/detail/store_loads.hpp>
 
 namespace cairn {
+namespace detail {
+
+template <class Store, class State>
+concept loads_by_type = requires(Store& store, tier where, step_index i) {
+  { store.template load<State>(where, i) } -> std::same_as<State>;
+};
+template <class Store, class State>
+concept loads_one_type = requires(Store& store, tier where, step_index i) {
+  { store.load(where, i) } -> std::same_as<State>;
+};
+
+template <class State, class Store>
+[[nodiscard]] State load_state(Store& store, tier where, step_index i) {
+  if constexpr (loads_by_type<Store, State>) return store.template load<State>(where, i);
+  else return store.load(where, i);
+}
+
+}  // namespace detail
 
 /// Keeps copies of a chain's states State outside working memory, on the tiers that plans name: `save(where, i, x)` keeps
 /// state i, `load(where, i)` or `load<State>(where, i)` returns it, any number of times, and `drop(where, i)` deletes it.

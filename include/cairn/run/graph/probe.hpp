@@ -11,7 +11,6 @@
 #include <cairn/run/graph/builder.hpp>
 #include <cairn/run/graph/detail/memory.hpp>
 #include <cairn/run/graph/detail/replay.hpp>
-#include <cairn/run/graph/detail/storage.hpp>
 #include <cairn/run/graph/detail/sweep.hpp>
 #include <cairn/run/graph/value.hpp>
 #include <cairn/run/probe/detail/timings.hpp>

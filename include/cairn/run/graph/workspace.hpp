@@ -11,8 +11,8 @@
 #include <cairn/rules/detail/graph_walk.hpp>
 #include <cairn/rules/operation_graph.hpp>
 #include <cairn/run/graph/builder.hpp>
+#include <cairn/run/graph/detail/memory.hpp>
 #include <cairn/run/graph/detail/replay.hpp>
-#include <cairn/run/graph/detail/storage.hpp>
 
 namespace cairn {
 namespace detail {

@@ -3,7 +3,7 @@
 /// \file blocks.hpp  A loop divided into blocks: their lengths, and how many states the uniform walk over them keeps.
 #include <cstdint>
 #include <cairn/core/action.hpp>
-#include <cairn/core/detail/lesser.hpp>
+#include <cairn/core/detail/compiler.hpp>
 #include <cairn/core/wide.hpp>
 #include <cairn/schedule/detail/leaves_in.hpp>
 

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <cairn/core/action.hpp>
 #include <cairn/core/detail/compiler.hpp>
-#include <cairn/core/detail/lesser.hpp>
 #include <cairn/core/detail/table.hpp>
 #include <cairn/schedule/binomial.hpp>
 

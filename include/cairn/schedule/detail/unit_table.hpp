@@ -8,8 +8,8 @@
 #include <cairn/core/detail/table.hpp>
 #include <cairn/core/wide.hpp>
 #include <cairn/schedule/detail/least_sum.hpp>
+#include <cairn/schedule/detail/remarks.hpp>
 #include <cairn/schedule/detail/shared.hpp>
-#include <cairn/schedule/detail/table_limit.hpp>
 #include <cairn/schedule/work_limit.hpp>
 
 namespace cairn::detail {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cstddef>
-#include <cairn/core/detail/lesser.hpp>
+#include <cairn/core/detail/compiler.hpp>
 #include <cairn/core/detail/table.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/schedule/detail/least_sum.hpp>
-#include <cairn/schedule/detail/repetition_run.hpp>
+#include <cairn/schedule/detail/tier_table.hpp>
 #include <cairn/schedule/disk_revolve.hpp>
 
 namespace cairn {

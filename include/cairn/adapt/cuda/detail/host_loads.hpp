@@ -3,7 +3,7 @@
 /// \file host_loads.hpp  Looks ahead on a copy of the cursor: which state is loaded from the host next, and from when
 /// on a frame is free for it.
 #include <cstdint>
-#include <cairn/adapt/cuda/detail/frames_held.hpp>
+#include <cairn/adapt/cuda/detail/device_needs.hpp>
 #include <cairn/core/action.hpp>
 
 namespace cairn::detail {

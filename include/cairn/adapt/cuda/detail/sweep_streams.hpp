@@ -3,7 +3,7 @@
 /// \file sweep_streams.hpp  The three streams of a sweep, and what each is known to have waited for.
 #include <cstddef>
 #include <cstdint>
-#include <cairn/adapt/cuda/detail/owned_event.hpp>
+#include <cairn/adapt/cuda/detail/owned_handle.hpp>
 #include <cairn/adapt/cuda/owned_stream.hpp>
 #include <cairn/adapt/cuda/runtime.hpp>
 

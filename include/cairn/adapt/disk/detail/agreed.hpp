@@ -14,11 +14,11 @@
 #include <cairn/adapt/disk/detail/descriptor.hpp>
 #include <cairn/adapt/disk/detail/file_head.hpp>
 #include <cairn/adapt/disk/detail/run_folder.hpp>
-#include <cairn/adapt/disk/detail/trust.hpp>
+#include <cairn/adapt/disk/detail/run_name.hpp>
 #include <cairn/adapt/disk/disk_options.hpp>
 #include <cairn/core/action.hpp>
 #include <cairn/core/error.hpp>
-#include <cairn/run/sweep/detail/kept_together.hpp>
+#include <cairn/run/sweep/detail/given_parts.hpp>
 
 namespace cairn::detail {
 

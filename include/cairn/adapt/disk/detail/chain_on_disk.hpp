@@ -13,7 +13,6 @@
 #include <cairn/adapt/disk/detail/chain_files.hpp>
 #include <cairn/adapt/disk/detail/compared_states.hpp>
 #include <cairn/adapt/disk/detail/finished_runs.hpp>
-#include <cairn/adapt/disk/detail/forgets_if_changed.hpp>
 #include <cairn/adapt/disk/detail/known_chain.hpp>
 #include <cairn/adapt/disk/detail/plan_on_disk.hpp>
 #include <cairn/adapt/disk/detail/run_folder.hpp>

@@ -15,7 +15,7 @@
 #include <cairn/adapt/disk/detail/known_run.hpp>
 #include <cairn/adapt/disk/detail/run_folder.hpp>
 #include <cairn/adapt/disk/detail/run_journal.hpp>
-#include <cairn/adapt/disk/detail/trust.hpp>
+#include <cairn/adapt/disk/detail/run_name.hpp>
 #include <cairn/adapt/disk/disk_options.hpp>
 #include <cairn/core/state_bytes.hpp>
 #include <cairn/store/store.hpp>

@@ -10,7 +10,6 @@
 #include <cairn/adapt/disk/detail/contents.hpp>
 #include <cairn/adapt/disk/detail/file_head.hpp>
 #include <cairn/adapt/disk/detail/run_name.hpp>
-#include <cairn/adapt/disk/detail/trust.hpp>
 #include <cairn/adapt/disk/disk_options.hpp>
 #include <cairn/core/detail/user_values.hpp>
 #include <cairn/core/error.hpp>

@@ -6,8 +6,8 @@
 #include <type_traits>
 #include <utility>
 #include <cairn/adapt/disk/detail/file_head.hpp>
+#include <cairn/adapt/disk/detail/run_name.hpp>
 #include <cairn/adapt/disk/detail/state_file.hpp>
-#include <cairn/adapt/disk/detail/trust.hpp>
 #include <cairn/core/action.hpp>
 #include <cairn/core/detail/user_values.hpp>
 #include <cairn/core/error.hpp>

@@ -16,7 +16,6 @@
 #include <vector>
 #include <cairn/adapt/disk/detail/descriptor.hpp>
 #include <cairn/adapt/disk/detail/file_head.hpp>
-#include <cairn/adapt/disk/detail/names.hpp>
 #include <cairn/adapt/disk/detail/run_folder.hpp>
 #include <cairn/adapt/disk/detail/run_name.hpp>
 #include <cairn/adapt/disk/detail/state_file.hpp>

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <string>
 #include <type_traits>
@@ -21,6 +22,25 @@
 #include <cairn/core/state_bytes.hpp>
 
 namespace cairn::detail {
+
+/// A sweep that ends by an exception after its parameters or functions have changed leaves nothing of it.
+template <class Unchanged>
+struct forgets_if_changed {
+  disk_report& report;
+  run_folder& folder;
+  slot_index slots;
+  Unchanged const& unchanged;
+  int const thrown = std::uncaught_exceptions();
+  ~forgets_if_changed() {
+    if (std::uncaught_exceptions() == thrown) return;
+    try {
+      if (unchanged()) return;
+    } catch (...) {  // the user's own: then it is not known
+    }
+    folder.forget_own(slots);
+    report.why = why_changed;
+  }
+};
 
 /// Of several processes all are asked if one is: they look together, about every half second.
 template <class Agreement>

@@ -11,11 +11,10 @@
 #include <cairn/adapt/disk/detail/checkpoint_files.hpp>
 #include <cairn/adapt/disk/detail/choice_file.hpp>
 #include <cairn/adapt/disk/detail/finished_runs.hpp>
-#include <cairn/adapt/disk/detail/forgets_if_changed.hpp>
 #include <cairn/adapt/disk/detail/known_run.hpp>
 #include <cairn/adapt/disk/detail/run_folder.hpp>
 #include <cairn/adapt/disk/detail/run_journal.hpp>
-#include <cairn/adapt/disk/detail/trust.hpp>
+#include <cairn/adapt/disk/detail/run_name.hpp>
 #include <cairn/adapt/disk/disk_options.hpp>
 #include <cairn/core/state_bytes.hpp>
 #include <cairn/run/gradient.hpp>

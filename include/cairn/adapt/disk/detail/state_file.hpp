@@ -13,7 +13,6 @@
 #include <cairn/adapt/disk/detail/descriptor.hpp>
 #include <cairn/adapt/disk/detail/file_head.hpp>
 #include <cairn/adapt/disk/detail/packing.hpp>
-#include <cairn/adapt/disk/detail/system_words.hpp>
 #include <cairn/core/detail/state_hash.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/core/state_bytes.hpp>

@@ -9,7 +9,7 @@
 #include <tuple>
 #include <utility>
 #include <vector>
-#include <cairn/core/detail/powers.hpp>
+#include <cairn/core/detail/compiler.hpp>
 #include <cairn/plan/chain/detail/chain_interpreter.hpp>
 #include <cairn/plan/chain/detail/chain_model.hpp>
 #include <cairn/plan/chain/detail/segments.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <algorithm>
-#include <cairn/core/detail/powers.hpp>
+#include <cairn/core/detail/compiler.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/plan/chain/chain_planner.hpp>
 #include <cairn/plan/chain/detail/chain_model.hpp>

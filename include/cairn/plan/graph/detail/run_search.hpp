@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 #include <cairn/plan/graph/detail/graph_model.hpp>
-#include <cairn/plan/graph/detail/run_judge.hpp>
 #include <cairn/plan/graph/detail/run_mender.hpp>
 #include <cairn/plan/graph/detail/run_order.hpp>
 #include <cairn/schedule/work_limit.hpp>

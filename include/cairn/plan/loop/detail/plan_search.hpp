@@ -6,7 +6,7 @@
 #include <vector>
 #include <cairn/core/action.hpp>
 #include <cairn/core/bytes.hpp>
-#include <cairn/core/detail/lesser.hpp>
+#include <cairn/core/detail/compiler.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/plan/loop/detail/next_candidate.hpp>
 #include <cairn/plan/loop/detail/plan_factories.hpp>
@@ -16,8 +16,8 @@
 #include <cairn/plan/loop/planning_options.hpp>
 #include <cairn/rules/detail/most_within.hpp>
 #include <cairn/schedule/detail/remarks.hpp>
-#include <cairn/schedule/detail/best_segments.hpp>
 #include <cairn/schedule/detail/unit_table.hpp>
+#include <cairn/schedule/segments_of.hpp>
 
 namespace cairn::detail {
 

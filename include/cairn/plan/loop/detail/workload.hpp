@@ -2,7 +2,7 @@
 #pragma once
 /// \file workload.hpp  Checks and derives the sizes and times of a workload.
 #include <cairn/core/action.hpp>
-#include <cairn/core/detail/lesser.hpp>
+#include <cairn/core/detail/compiler.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/core/sweep_bytes.hpp>
 #include <cairn/rules/workload.hpp>

@@ -11,7 +11,7 @@
 #include <cairn/rules/detail/refused_replay.hpp>
 #include <cairn/rules/detail/replay_ledger.hpp>
 #include <cairn/rules/replay_check.hpp>
-#include <cairn/run/sweep/detail/kept_hash.hpp>
+#include <cairn/run/sweep/detail/end_hash.hpp>
 
 namespace cairn::detail {
 

@@ -10,7 +10,6 @@
 #include <cairn/core/action.hpp>
 #include <cairn/core/buffers.hpp>
 #include <cairn/core/detail/compiler.hpp>
-#include <cairn/core/detail/lesser.hpp>
 #include <cairn/core/detail/state_hash.hpp>
 #include <cairn/core/event.hpp>
 #include <cairn/core/sweep_bytes.hpp>
@@ -19,7 +18,7 @@
 #include <cairn/run/chain/detail/call.hpp>
 #include <cairn/run/chain/detail/given.hpp>
 #include <cairn/run/chain/detail/seed.hpp>
-#include <cairn/run/chain/detail/store_loads.hpp>
+#include <cairn/run/chain/store.hpp>
 
 namespace cairn::detail {
 

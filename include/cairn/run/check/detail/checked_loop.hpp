@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <utility>
 #include <vector>
-#include <cairn/core/detail/lesser.hpp>
+#include <cairn/core/detail/compiler.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/run/check/detail/checked_functions.hpp>
 #include <cairn/run/check/detail/magnitudes.hpp>

@@ -3,7 +3,7 @@
 /// \file magnitudes.hpp  The largest and the tiniest numbers of the states that an adjoint passes through.
 #include <cstddef>
 #include <limits>
-#include <cairn/core/detail/lesser.hpp>
+#include <cairn/core/detail/compiler.hpp>
 #include <cairn/run/check/detail/number_lists.hpp>
 
 namespace cairn::detail {

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <cairn/core/detail/lesser.hpp>
+#include <cairn/core/detail/compiler.hpp>
 #include <cairn/run/check/detail/number_runs.hpp>
 #include <cairn/schedule/detail/value_list.hpp>
 

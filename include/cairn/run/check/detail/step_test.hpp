@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <optional>
 #include <utility>
-#include <cairn/core/detail/lesser.hpp>
+#include <cairn/core/detail/compiler.hpp>
 #include <cairn/run/check/detail/checked_loop.hpp>
 #include <cairn/run/check/detail/magnitudes.hpp>
 #include <cairn/run/check/detail/number_lists.hpp>

@@ -3,7 +3,7 @@
 /// \file taylor_test.hpp  Random directions, and how the remainder along one falls with the distance.
 #include <cstddef>
 #include <cstdint>
-#include <cairn/core/detail/lesser.hpp>
+#include <cairn/core/detail/compiler.hpp>
 #include <cairn/run/check/detail/number_lists.hpp>
 #include <cairn/run/check/report.hpp>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cairn/core/detail/lesser.hpp>
-#include <cairn/run/check/check_gradient.hpp>
+#include <cairn/core/detail/compiler.hpp>
 #include <cairn/core/error.hpp>
+#include <cairn/run/check/check_gradient.hpp>
 #include <cairn/run/check/detail/number_lists.hpp>
 #include <cairn/run/check/detail/taylor_test.hpp>
 

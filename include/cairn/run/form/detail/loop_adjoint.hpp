@@ -11,7 +11,7 @@
 #include <cairn/door/detail/lending.hpp>
 #include <cairn/door/forms.hpp>
 #include <cairn/door/wrt.hpp>
-#include <cairn/rules/detail/executor_bytes.hpp>
+#include <cairn/rules/frames_needed.hpp>
 #include <cairn/run/form/detail/bound_seed.hpp>
 #include <cairn/run/form/detail/call_back.hpp>
 #include <cairn/run/form/detail/loop_step.hpp>

@@ -4,7 +4,7 @@
 #include <utility>
 #include <cairn/core/action.hpp>
 #include <cairn/core/bytes_of.hpp>
-#include <cairn/core/detail/lesser.hpp>
+#include <cairn/core/detail/compiler.hpp>
 #include <cairn/core/wide.hpp>
 
 namespace cairn::detail {

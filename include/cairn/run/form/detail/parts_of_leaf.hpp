@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 #include <cairn/core/state_traits.hpp>
-#include <cairn/rules/detail/executor_bytes.hpp>
+#include <cairn/rules/frames_needed.hpp>
 #include <cairn/run/form/detail/loop_adjoint.hpp>
 #include <cairn/run/form/detail/losses.hpp>
 #include <cairn/run/sweep/detail/advanced_copy.hpp>

@@ -15,7 +15,6 @@
 #include <cairn/door/detail/leaf_bytes.hpp>
 #include <cairn/door/detail/lending.hpp>
 #include <cairn/door/forms.hpp>
-#include <cairn/rules/detail/executor_bytes.hpp>
 #include <cairn/rules/frames_needed.hpp>
 #include <cairn/run/form/detail/loop_adjoint.hpp>
 #include <cairn/run/sweep/detail/byte_limit.hpp>

@@ -7,7 +7,7 @@
 #include <type_traits>
 #include <utility>
 #include <cairn/core/bytes_of.hpp>
-#include <cairn/core/detail/lesser.hpp>
+#include <cairn/core/detail/compiler.hpp>
 #include <cairn/door/detail/checks.hpp>
 #include <cairn/door/detail/leaf_bytes.hpp>
 #include <cairn/rules/workload.hpp>

@@ -3,7 +3,7 @@
 /// \file timings.hpp  Times of calls by a clock that the user names, and how short a call that clock can measure.
 #include <cstddef>
 #include <cstdint>
-#include <cairn/core/detail/lesser.hpp>
+#include <cairn/core/detail/compiler.hpp>
 
 namespace cairn::detail {
 

@@ -7,7 +7,6 @@
 #include <utility>
 #include <cairn/core/bytes_of.hpp>
 #include <cairn/core/detail/compiler.hpp>
-#include <cairn/core/detail/lesser.hpp>
 #include <cairn/core/detail/state_hash.hpp>
 #include <cairn/core/numbers.hpp>
 #include <cairn/run/sweep/detail/frames.hpp>

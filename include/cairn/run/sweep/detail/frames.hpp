@@ -13,7 +13,7 @@
 #include <cairn/core/state_traits.hpp>
 #include <cairn/door/detail/lending.hpp>
 #include <cairn/door/forms.hpp>
-#include <cairn/rules/detail/executor_bytes.hpp>
+#include <cairn/rules/frames_needed.hpp>
 #include <cairn/run/sweep/detail/byte_limit.hpp>
 #include <cairn/run/sweep/detail/cached_object.hpp>
 #include <cairn/run/sweep/detail/call.hpp>

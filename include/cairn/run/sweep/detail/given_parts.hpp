@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file given_parts.hpp  What the caller of a verb gave, beside what the sweep is made of.
+#include <cstddef>
+#include <cstdint>
 #include <type_traits>
 #include <utility>
 #include <cairn/core/state_traits.hpp>
@@ -10,6 +12,26 @@
 #include <cairn/run/sweep/detail/one_of.hpp>
 
 namespace cairn::detail {
+
+/// In the place of an agreement: a process that runs its sweep alone. Those that run one together call these members at
+/// the same places. One that cannot go on throws, and all others throw at their next call.
+struct one_process {
+  static constexpr bool together = false;
+  [[nodiscard]] static constexpr int rank() noexcept { return 0; }
+  [[nodiscard]] static constexpr int size() noexcept { return 1; }
+  /// All are in another verb now, which errors name.
+  void goes_on_in(char const*) const noexcept {}
+  /// All have come here.
+  void meet() const noexcept {}
+  /// The least of the values of all, each below 2^63.
+  [[nodiscard]] std::uint64_t least(std::uint64_t own) const noexcept { return own; }
+  /// Whether all have this value.
+  [[nodiscard]] bool same(std::uint64_t) const noexcept { return true; }
+  /// Each value becomes the least of those of all.
+  void least_of_each(std::int64_t*, std::size_t) const noexcept {}
+  /// The bytes of all, `count` of each, in their order.
+  void gather(void const*, void*, std::size_t) const noexcept {}
+};
 
 struct no_terms {};
 /// The adjoint of a run that is kept, before it is reversed.

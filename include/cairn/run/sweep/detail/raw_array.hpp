@@ -3,7 +3,7 @@
 /// \file raw_array.hpp  Memory for objects that are constructed and destroyed one by one.
 #include <cstddef>
 #include <new>
-#include <cairn/core/detail/large_allocation.hpp>
+#include <cairn/core/detail/table.hpp>
 
 namespace cairn::detail {
 

@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <type_traits>
 #include <utility>
+#include <cairn/core/detail/compiler.hpp>
 #include <cairn/core/detail/first_difference.hpp>
-#include <cairn/core/detail/lesser.hpp>
 #include <cairn/core/detail/state_hash.hpp>
 #include <cairn/core/numbers.hpp>
 #include <cairn/door/forms.hpp>

@@ -7,10 +7,9 @@
 #include <utility>
 #include <cairn/core/detail/compiler.hpp>
 #include <cairn/core/detail/state_hash.hpp>
-#include <cairn/rules/detail/executor_bytes.hpp>
 #include <cairn/rules/frames_needed.hpp>
 #include <cairn/run/sweep/detail/frames.hpp>
-#include <cairn/run/sweep/detail/reseated.hpp>
+#include <cairn/run/sweep/detail/maybe.hpp>
 #include <cairn/store/store.hpp>
 
 namespace cairn::detail {

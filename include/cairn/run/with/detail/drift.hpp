@@ -6,8 +6,8 @@
 #include <limits>
 #include <type_traits>
 #include <vector>
+#include <cairn/core/detail/compiler.hpp>
 #include <cairn/core/detail/made_of.hpp>
-#include <cairn/core/detail/powers.hpp>
 #include <cairn/core/detail/state_hash.hpp>
 #include <cairn/core/detail/text.hpp>
 #include <cairn/core/numbers.hpp>

@@ -9,7 +9,6 @@
 #include <vector>
 #include <cairn/core/detail/compiler.hpp>
 #include <cairn/core/detail/kept_as.hpp>
-#include <cairn/core/detail/lesser.hpp>
 #include <cairn/core/state_traits.hpp>
 #include <cairn/door/forms.hpp>
 #include <cairn/run/form/detail/loop_adjoint.hpp>

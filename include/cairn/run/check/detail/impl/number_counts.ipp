@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cairn/core/detail/lesser.hpp>
+#include <cairn/core/detail/compiler.hpp>
 #include <cairn/run/check/detail/number_counts.hpp>
 #include <cstring>
 #include <cairn/run/check/detail/number_lists.hpp>
