@@ -8,8 +8,8 @@
 #include <set>
 #include <string>
 #include <vector>
-#include <cairn/rules/detail/refused_replay.hpp>
 #include <cairn/rules/detail/replay_ledger.hpp>
+#include <cairn/rules/replay_check.hpp>
 #include "support/catch.hpp"
 #include "support/heap.hpp"
 #include "support/plans.hpp"

@@ -6,7 +6,6 @@
 #include <type_traits>
 #include <utility>
 #include <cairn/core/detail/traits.hpp>
-#include <cairn/core/detail/user_values.hpp>
 #include <cairn/core/state_traits.hpp>
 
 namespace cairn {

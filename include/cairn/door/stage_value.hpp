@@ -10,9 +10,9 @@
 #include <cairn/core/bytes_of.hpp>
 #include <cairn/core/detail/compiler.hpp>
 #include <cairn/core/detail/state_hash.hpp>
-#include <cairn/core/detail/user_values.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/core/event.hpp>
+#include <cairn/core/state_traits.hpp>
 #include <cairn/rules/detail/stage_boxes.hpp>
 
 namespace cairn {

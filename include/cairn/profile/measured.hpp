@@ -7,7 +7,6 @@
 #include <cairn/core/bytes_of.hpp>
 #include <cairn/door/detail/leaf_bytes.hpp>
 #include <cairn/door/detail/lending.hpp>
-#include <cairn/plan/loop/detail/best_leaf.hpp>
 #include <cairn/plan/loop/detail/plan_over_leaves.hpp>
 #include <cairn/plan/loop/planning_options.hpp>
 #include <cairn/rules/workload.hpp>

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <type_traits>
 #include <utility>
-#include <cairn/core/detail/user_values.hpp>
+#include <cairn/core/state_traits.hpp>
 #include <cairn/door/detail/adjoint_checks.hpp>
 #include <cairn/door/detail/checks.hpp>
 #include <cairn/door/detail/lending.hpp>

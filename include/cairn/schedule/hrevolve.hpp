@@ -8,7 +8,6 @@
 #include <cairn/detail/linkage.hpp>
 #include <cairn/schedule/detail/remarks.hpp>
 #include <cairn/schedule/detail/tier_plan.hpp>
-#include <cairn/schedule/detail/tier_table.hpp>
 #include <cairn/schedule/storage_tier.hpp>
 #include <cairn/schedule/work_limit.hpp>
 

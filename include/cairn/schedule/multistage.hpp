@@ -9,7 +9,6 @@
 #include <cairn/schedule/binomial.hpp>
 #include <cairn/schedule/detail/remarks.hpp>
 #include <cairn/schedule/detail/tier_plan.hpp>
-#include <cairn/schedule/detail/tier_table.hpp>
 #include <cairn/schedule/work_limit.hpp>
 
 namespace cairn {

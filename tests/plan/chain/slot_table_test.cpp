@@ -13,7 +13,7 @@
 #include <vector>
 
 #include <cairn/plan/chain/detail/chain_interpreter.hpp>
-#include <cairn/plan/chain/detail/stage_classes.hpp>
+#include <cairn/plan/chain/detail/chain_model.hpp>
 
 #include "support/catch.hpp"
 #include "support/chain_kinds.hpp"

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <cairn/adapt/cuda/runtime.hpp>
 #include <cairn/core/bytes.hpp>
-#include <cairn/core/detail/read_size.hpp>
 #include <cairn/core/detail/text.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/core/wide.hpp>

@@ -25,7 +25,6 @@
 #include <cairn/core/bytes.hpp>
 #include <cairn/core/bytes_of.hpp>
 #include <cairn/core/detail/state_hash.hpp>
-#include <cairn/core/detail/user_values.hpp>
 #include <cairn/core/state_bytes.hpp>
 #include <cairn/core/state_traits.hpp>
 #include <cairn/rules/frames_needed.hpp>

@@ -18,7 +18,6 @@
 #include <vector>
 #include <nlohmann/json.hpp>
 #include <cairn/adapt/nlohmann_json/detail/json_events.hpp>
-#include <cairn/adapt/nlohmann_json/detail/whole_json.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/plan/graph/graph_plan.hpp>
 #include <cairn/plan/text/graph_words.hpp>

@@ -114,4 +114,13 @@ template <class Fn, class T, class... Before, class... After>
   requires(one_signature<Fn> && std::is_arithmetic_v<T>)
 inline constexpr bool narrows<Fn, T, arguments<Before...>, After...> = calls<Fn, Before..., narrowed<T>, After...>;
 
+/// Whether f would cut one of the parameters `P...` to a narrower number, where `Before...` come before them.
+template <class Fn, class... Before, class... After>
+consteval bool cuts_params(arguments<Before...>, arguments<>, arguments<After...>) { return false; }
+template <class Fn, class... Before, class Params, class... Rest, class... After>
+consteval bool cuts_params(arguments<Before...>, arguments<Params, Rest...>, arguments<After...> after) {
+  return narrows<Fn, std::remove_cvref_t<Params>, arguments<Before...>, Rest..., After...> ||
+         cuts_params<Fn>(arguments<Before..., Params>{}, arguments<Rest...>{}, after);
+}
+
 }  // namespace cairn::detail

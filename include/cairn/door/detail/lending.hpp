@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <type_traits>
 #include <utility>
-#include <cairn/core/detail/user_values.hpp>
+#include <cairn/core/state_traits.hpp>
 #include <cairn/door/detail/signature.hpp>
 #include <cairn/door/detail/step_shape.hpp>
 

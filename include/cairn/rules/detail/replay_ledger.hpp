@@ -7,10 +7,9 @@
 #include <new>
 #include <utility>
 #include <cairn/core/action.hpp>
-#include <cairn/core/detail/first_difference.hpp>
+#include <cairn/core/detail/state_hash.hpp>
 #include <cairn/core/detail/table.hpp>
 #include <cairn/core/error.hpp>
-#include <cairn/rules/detail/refused_replay.hpp>
 #include <cairn/rules/replay_check.hpp>
 
 namespace cairn::detail {

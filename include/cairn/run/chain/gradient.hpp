@@ -8,10 +8,8 @@
 #include <cairn/door/detail/stage_checks.hpp>
 #include <cairn/rules/chain.hpp>
 #include <cairn/run/chain/detail/checks.hpp>
-#include <cairn/run/chain/detail/given.hpp>
 #include <cairn/run/chain/detail/replay.hpp>
 #include <cairn/run/chain/detail/seed.hpp>
-#include <cairn/run/chain/detail/store_guard.hpp>
 #include <cairn/run/chain/detail/sweep.hpp>
 #include <cairn/run/chain/store.hpp>
 #include <cairn/run/sweep/detail/action_range.hpp>

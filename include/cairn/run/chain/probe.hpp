@@ -12,7 +12,6 @@
 #include <cairn/door/detail/stage_checks.hpp>
 #include <cairn/rules/chain.hpp>
 #include <cairn/run/chain/detail/checks.hpp>
-#include <cairn/run/chain/detail/given.hpp>
 #include <cairn/run/chain/detail/seed.hpp>
 #include <cairn/run/chain/detail/sweep.hpp>
 #include <cairn/run/probe/detail/short_calls.hpp>

@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 #include <cairn/core/detail/made_of.hpp>
-#include <cairn/core/detail/user_values.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/core/numbers.hpp>
 #include <cairn/core/state_traits.hpp>

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <type_traits>
 #include <utility>
-#include <cairn/core/detail/user_values.hpp>
+#include <cairn/core/state_traits.hpp>
 #include <cairn/detail/linkage.hpp>
 #include <cairn/door/detail/lending.hpp>
 #include <cairn/run/check/detail/differentiated.hpp>

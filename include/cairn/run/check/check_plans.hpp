@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <type_traits>
 #include <utility>
-#include <cairn/core/detail/first_difference.hpp>
 #include <cairn/core/detail/state_hash.hpp>
 #include <cairn/core/detail/text.hpp>
 #include <cairn/core/error.hpp>

@@ -2,7 +2,7 @@
 #pragma once
 /// \file with_constants.hpp  Names the members of an initial state that `check_adjoint` takes as constants.
 #include <tuple>
-#include <cairn/core/detail/user_values.hpp>
+#include <cairn/core/state_traits.hpp>
 
 namespace cairn {
 

@@ -7,8 +7,8 @@
 #include <type_traits>
 #include <utility>
 #include <cairn/core/detail/compiler.hpp>
-#include <cairn/core/detail/user_values.hpp>
 #include <cairn/core/error.hpp>
+#include <cairn/core/state_traits.hpp>
 #include <cairn/door/stage_value.hpp>
 #include <cairn/run/graph/adjoint.hpp>
 

@@ -12,7 +12,6 @@
 #include <cairn/core/bytes_of.hpp>
 #include <cairn/core/detail/copy_fault.hpp>
 #include <cairn/core/detail/kept_as.hpp>
-#include <cairn/core/detail/user_values.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/core/state_traits.hpp>
 #include <cairn/core/sweep_bytes.hpp>

@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 #include <cairn/core/detail/kept_as.hpp>
-#include <cairn/core/detail/user_values.hpp>
 #include <cairn/core/state_traits.hpp>
 #include <cairn/door/detail/signature.hpp>
 #include <cairn/door/forms.hpp>

@@ -6,7 +6,6 @@
 #include <utility>
 #include <cairn/core/detail/compiler.hpp>
 #include <cairn/core/detail/kept_as.hpp>
-#include <cairn/rules/detail/refused_replay.hpp>
 #include <cairn/rules/replay_check.hpp>
 #include <cairn/run/form/detail/loop_adjoint.hpp>
 #include <cairn/run/form/detail/plans_inside.hpp>

@@ -5,7 +5,7 @@
 #include <cairn/core/detail/table.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/schedule/detail/least_sum.hpp>
-#include <cairn/schedule/detail/tier_table.hpp>
+#include <cairn/schedule/detail/tier_plan.hpp>
 #include <cairn/schedule/disk_revolve.hpp>
 
 namespace cairn {

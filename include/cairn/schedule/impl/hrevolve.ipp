@@ -4,7 +4,7 @@
 #include <cairn/core/detail/table.hpp>
 #include <cairn/schedule/detail/least_sum.hpp>
 #include <cairn/schedule/detail/remarks.hpp>
-#include <cairn/schedule/detail/tier_table.hpp>
+#include <cairn/schedule/detail/tier_plan.hpp>
 #include <cairn/schedule/hrevolve.hpp>
 
 namespace cairn {

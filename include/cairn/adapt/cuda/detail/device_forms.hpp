@@ -9,7 +9,6 @@
 #include <cairn/core/buffers.hpp>
 #include <cairn/core/detail/state_hash.hpp>
 #include <cairn/door/detail/callable.hpp>
-#include <cairn/door/detail/cuts_params.hpp>
 #include <cairn/door/detail/signature.hpp>
 #include <cairn/door/detail/step_shape.hpp>
 #include <cairn/door/wrt.hpp>

@@ -6,7 +6,6 @@
 #include <cairn/adapt/cuda/runtime.hpp>
 #include <cairn/core/action.hpp>
 #include <cairn/core/detail/state_hash.hpp>
-#include <cairn/rules/detail/refused_replay.hpp>
 #include <cairn/rules/detail/replay_ledger.hpp>
 #include <cairn/rules/replay_check.hpp>
 #include <cairn/store/store.hpp>

@@ -15,7 +15,6 @@
 #include <cairn/adapt/disk/detail/run_folder.hpp>
 #include <cairn/core/behind_options.hpp>
 #include <cairn/core/detail/state_hash.hpp>
-#include <cairn/core/detail/user_values.hpp>
 #include <cairn/core/state_bytes.hpp>
 #include <cairn/core/state_traits.hpp>
 #include <cairn/door/forms.hpp>

@@ -12,7 +12,6 @@
 #include <cairn/adapt/disk/detail/record_content.hpp>
 #include <cairn/adapt/disk/detail/run_folder.hpp>
 #include <cairn/core/detail/state_hash.hpp>
-#include <cairn/core/detail/user_values.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/core/state_traits.hpp>
 #include <cairn/run/sweep/detail/advanced_copy.hpp>

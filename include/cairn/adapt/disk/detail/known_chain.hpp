@@ -13,7 +13,7 @@
 #include <cairn/core/state_bytes.hpp>
 #include <cairn/door/stage.hpp>
 #include <cairn/run/chain/detail/checks.hpp>
-#include <cairn/run/chain/detail/given.hpp>
+#include <cairn/run/chain/detail/seed.hpp>
 
 namespace cairn::detail {
 

@@ -11,9 +11,9 @@
 #include <cairn/adapt/disk/detail/file_head.hpp>
 #include <cairn/adapt/disk/detail/run_name.hpp>
 #include <cairn/adapt/disk/disk_options.hpp>
-#include <cairn/core/detail/user_values.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/core/state_bytes.hpp>
+#include <cairn/core/state_traits.hpp>
 #include <cairn/door/model.hpp>
 #include <cairn/door/objective.hpp>
 #include <cairn/run/gradient.hpp>

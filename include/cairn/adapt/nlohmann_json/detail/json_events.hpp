@@ -2,13 +2,17 @@
 #pragma once
 /// \file json_events.hpp  Reads JSON as events: a value, a container that opens, one that closes.
 #include <cstddef>
+#include <cstdint>
 #include <initializer_list>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
-#include <nlohmann/json.hpp>
 #include <cairn/core/error.hpp>
+#include <cairn/plan/text/detail/words.hpp>
 
 namespace cairn::detail {
 
@@ -114,5 +118,17 @@ class json_events : public nlohmann::json::json_sax_t {
 
   int ignored_ = 0;  ///< containers that were open when an ignored one began; 0 outside ignored ones
 };
+
+/// The number, if it is whole and from 0 to 2^63-1.
+[[nodiscard]] inline std::optional<std::int64_t> whole_json(nlohmann::json const& is) {
+  constexpr auto most = std::uint64_t((std::numeric_limits<std::int64_t>::max)());
+  if (is.is_number_unsigned() && is.get<std::uint64_t>() > most) return {};
+  if (!is.is_number_integer() || is.get<std::int64_t>() < 0) return {};
+  return is.get<std::int64_t>();
+}
+/// The same, also from a string of digits.
+[[nodiscard]] inline std::optional<std::int64_t> whole_json_or_digits(nlohmann::json const& is) {
+  return is.is_string() ? whole_number(is.get_ref<std::string const&>()) : whole_json(is);
+}
 
 }  // namespace cairn::detail

@@ -3,7 +3,6 @@
 #include <cairn/core/error.hpp>
 #include <cairn/plan/block/block_replay.hpp>
 #include <cairn/plan/chain/detail/chain_model.hpp>
-#include <cairn/plan/chain/detail/segments.hpp>
 
 namespace cairn {
 namespace detail {

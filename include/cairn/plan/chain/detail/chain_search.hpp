@@ -9,11 +9,9 @@
 #include <cairn/core/error.hpp>
 #include <cairn/plan/chain/chain_options.hpp>
 #include <cairn/plan/chain/chain_plan.hpp>
-#include <cairn/plan/chain/detail/best_chain_plan.hpp>
 #include <cairn/plan/chain/detail/chain_methods.hpp>
 #include <cairn/plan/chain/detail/chain_model.hpp>
 #include <cairn/plan/chain/detail/lower_bounds.hpp>
-#include <cairn/plan/chain/detail/stage_classes.hpp>
 #include <cairn/rules/chain.hpp>
 #include <cairn/schedule/detail/value_list.hpp>
 #include <cairn/schedule/work_limit.hpp>

@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 #include <cairn/plan/chain/detail/chain_model.hpp>
-#include <cairn/plan/chain/detail/segments.hpp>
 #include <cairn/rules/chain.hpp>
 #include <cairn/schedule/detail/value_list.hpp>
 

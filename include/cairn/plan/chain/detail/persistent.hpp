@@ -10,7 +10,6 @@
 #include <cairn/core/error.hpp>
 #include <cairn/plan/chain/detail/chain_model.hpp>
 #include <cairn/plan/chain/detail/slot_table.hpp>
-#include <cairn/plan/chain/detail/stage_classes.hpp>
 #include <cairn/rules/chain.hpp>
 #include <cairn/schedule/detail/value_list.hpp>
 #include <cairn/schedule/work_limit.hpp>

@@ -7,9 +7,7 @@
 #include <cstdint>
 #include <cairn/core/wide.hpp>
 #include <cairn/plan/chain/detail/chain_model.hpp>
-#include <cairn/plan/chain/detail/laid_out.hpp>
 #include <cairn/plan/chain/detail/slot_division.hpp>
-#include <cairn/plan/chain/detail/stage_classes.hpp>
 #include <cairn/schedule/detail/value_list.hpp>
 #include <cairn/schedule/work_limit.hpp>
 

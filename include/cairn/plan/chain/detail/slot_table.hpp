@@ -11,7 +11,6 @@
 #include <vector>
 #include <cairn/core/wide.hpp>
 #include <cairn/plan/chain/detail/chain_model.hpp>
-#include <cairn/plan/chain/detail/segments.hpp>
 #include <cairn/plan/chain/detail/slot_division.hpp>
 #include <cairn/plan/chain/detail/slot_kernel.hpp>
 #include <cairn/plan/chain/detail/slot_rows.hpp>

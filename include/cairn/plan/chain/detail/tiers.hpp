@@ -12,7 +12,6 @@
 #include <cairn/core/wide.hpp>
 #include <cairn/plan/chain/detail/chain_interpreter.hpp>
 #include <cairn/plan/chain/detail/chain_model.hpp>
-#include <cairn/plan/chain/detail/segments.hpp>
 #include <cairn/plan/chain/detail/slot_division.hpp>
 #include <cairn/rules/chain.hpp>
 #include <cairn/schedule/detail/value_list.hpp>

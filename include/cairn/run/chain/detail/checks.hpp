@@ -10,7 +10,6 @@
 #include <cairn/door/detail/checks.hpp>
 #include <cairn/door/detail/stage_checks.hpp>
 #include <cairn/door/stage_value.hpp>
-#include <cairn/run/chain/detail/given.hpp>
 #include <cairn/run/chain/detail/list.hpp>
 #include <cairn/run/chain/detail/seed.hpp>
 #include <cairn/run/chain/detail/sweep.hpp>

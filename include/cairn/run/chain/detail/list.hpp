@@ -16,7 +16,6 @@
 #include <cairn/door/stage_value.hpp>
 #include <cairn/run/chain/detail/boxed.hpp>
 #include <cairn/run/chain/detail/call.hpp>
-#include <cairn/run/chain/detail/given.hpp>
 #include <cairn/run/chain/detail/seed.hpp>
 #include <cairn/run/chain/store.hpp>
 

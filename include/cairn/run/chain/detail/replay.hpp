@@ -8,7 +8,6 @@
 #include <cairn/core/detail/table.hpp>
 #include <cairn/rules/chain.hpp>
 #include <cairn/rules/detail/chain_walk.hpp>
-#include <cairn/rules/detail/refused_replay.hpp>
 #include <cairn/rules/detail/replay_ledger.hpp>
 #include <cairn/rules/replay_check.hpp>
 #include <cairn/run/sweep/detail/end_hash.hpp>

@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <utility>
 #include <cairn/run/check/detail/checked_loop.hpp>
-#include <cairn/run/check/detail/magnitudes.hpp>
 #include <cairn/run/check/detail/number_lists.hpp>
 #include <cairn/schedule/detail/value_list.hpp>
 

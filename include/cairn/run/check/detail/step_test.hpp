@@ -6,7 +6,6 @@
 #include <utility>
 #include <cairn/core/detail/compiler.hpp>
 #include <cairn/run/check/detail/checked_loop.hpp>
-#include <cairn/run/check/detail/magnitudes.hpp>
 #include <cairn/run/check/detail/number_lists.hpp>
 #include <cairn/run/check/report.hpp>
 #include <cairn/schedule/detail/value_list.hpp>

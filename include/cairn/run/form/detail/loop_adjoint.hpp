@@ -13,7 +13,6 @@
 #include <cairn/door/wrt.hpp>
 #include <cairn/rules/frames_needed.hpp>
 #include <cairn/run/form/detail/bound_seed.hpp>
-#include <cairn/run/form/detail/call_back.hpp>
 #include <cairn/run/form/detail/loop_step.hpp>
 #include <cairn/run/form/detail/plans_inside.hpp>
 #include <cairn/run/sweep/detail/end_hash.hpp>

@@ -10,8 +10,8 @@
 #include <cairn/door/objective.hpp>
 #include <cairn/door/run_while.hpp>
 #include <cairn/door/wrt.hpp>
-#include <cairn/run/form/detail/call_back.hpp>
 #include <cairn/run/form/detail/last_arguments.hpp>
+#include <cairn/run/form/detail/loop_step.hpp>
 #include <cairn/run/form/detail/open_loop.hpp>
 #include <cairn/run/sweep/detail/plan_place.hpp>
 

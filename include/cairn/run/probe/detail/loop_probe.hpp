@@ -11,7 +11,6 @@
 #include <cairn/door/detail/checks.hpp>
 #include <cairn/door/detail/leaf_bytes.hpp>
 #include <cairn/rules/workload.hpp>
-#include <cairn/run/form/detail/call_back.hpp>
 #include <cairn/run/form/detail/loop_step.hpp>
 #include <cairn/run/gradient.hpp>
 #include <cairn/run/probe/detail/object_probe.hpp>

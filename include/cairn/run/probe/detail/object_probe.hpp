@@ -7,10 +7,9 @@
 #include <type_traits>
 #include <utility>
 #include <vector>
-#include <cairn/core/detail/user_values.hpp>
 #include <cairn/core/state_traits.hpp>
 #include <cairn/door/forms.hpp>
-#include <cairn/run/form/detail/call_back.hpp>
+#include <cairn/run/form/detail/loop_step.hpp>
 #include <cairn/run/form/detail/reversal.hpp>
 #include <cairn/run/gradient.hpp>
 #include <cairn/run/probe/detail/short_calls.hpp>

@@ -7,11 +7,9 @@
 #include <type_traits>
 #include <utility>
 #include <cairn/core/detail/compiler.hpp>
-#include <cairn/core/detail/first_difference.hpp>
 #include <cairn/core/detail/state_hash.hpp>
 #include <cairn/core/numbers.hpp>
 #include <cairn/door/forms.hpp>
-#include <cairn/rules/detail/refused_replay.hpp>
 #include <cairn/rules/detail/replay_ledger.hpp>
 #include <cairn/rules/replay_check.hpp>
 #include <cairn/run/sweep/detail/end_hash.hpp>

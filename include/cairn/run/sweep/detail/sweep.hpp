@@ -10,7 +10,6 @@
 #include <cairn/core/state_traits.hpp>
 #include <cairn/door/detail/lending.hpp>
 #include <cairn/door/forms.hpp>
-#include <cairn/rules/detail/refused_replay.hpp>
 #include <cairn/rules/frames_needed.hpp>
 #include <cairn/rules/replay_check.hpp>
 #include <cairn/run/sweep/detail/copied_states.hpp>

@@ -6,8 +6,8 @@
 #include <cairn/core/state_traits.hpp>
 #include <cairn/door/forms.hpp>
 #include <cairn/door/wrt.hpp>
-#include <cairn/run/form/detail/call_back.hpp>
 #include <cairn/run/form/detail/loop_adjoint.hpp>
+#include <cairn/run/form/detail/loop_step.hpp>
 
 namespace cairn::detail {
 

@@ -7,7 +7,7 @@
 #include <vector>
 #include <cairn/core/action.hpp>
 #include <cairn/core/bytes_of.hpp>
-#include <cairn/core/detail/user_values.hpp>
+#include <cairn/core/state_traits.hpp>
 #include <cairn/core/sweep_bytes.hpp>
 #include <cairn/run/sweep/detail/kept_snapshot.hpp>
 

@@ -12,7 +12,6 @@
 #include <cairn/core/state_traits.hpp>
 #include <cairn/door/detail/adjoint_shape.hpp>
 #include <cairn/door/detail/callable.hpp>
-#include <cairn/door/detail/cuts_params.hpp>
 #include <cairn/door/detail/lending.hpp>
 #include <cairn/door/detail/signature.hpp>
 #include <cairn/door/detail/user_function.hpp>

@@ -8,7 +8,6 @@
 #include <cairn/core/wide.hpp>
 #include <cairn/run/check/detail/checked_loop.hpp>
 #include <cairn/run/check/detail/constants_search.hpp>
-#include <cairn/run/check/detail/magnitudes.hpp>
 #include <cairn/run/check/detail/number_counts.hpp>
 #include <cairn/run/check/detail/number_lists.hpp>
 #include <cairn/run/check/detail/step_test.hpp>
