@@ -30,4 +30,9 @@ concept open_schedule = !schedule<Plan> && requires(Plan const& plan) {
 }
 &&detail::copyable_value<Plan>;
 
+namespace detail {
+template <class Plan>
+concept plan_of_sweeps = schedule<Plan> || open_schedule<Plan>;
+}
+
 }  // namespace cairn

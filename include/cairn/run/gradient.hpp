@@ -254,7 +254,6 @@ auto gradient(Step&& step, X0&& x0, PlanGiven const& plan, Seed&& seed, Adjoint&
   using Plan = detail::plan_type<PlanGiven>;
   using Wrt = detail::wrt_in<State, Plan, Last...>;
   using Asked = detail::step_refused<Step, Wrt>;
-  using Settings = detail::options_asked<State, Plan, Last...>;
   if constexpr (detail::together<Last...>) {
     if constexpr (!detail::check_together<!detail::any_budget<PlanGiven>, true, Last...>())
       return detail::refuse_gradient<Asked, X0, Seed>();
@@ -265,14 +264,11 @@ auto gradient(Step&& step, X0&& x0, PlanGiven const& plan, Seed&& seed, Adjoint&
       };
       return detail::by_ranks("cairn::gradient", plan, run, std::forward<Last>(last)...);
     }
-  } else if constexpr (!detail::check_forward<StepF, State, PlanGiven, false, Wrt>())
+  } else if constexpr (!detail::check_begun<StepF, X0, PlanGiven, false, Wrt, Plan, Last...>())
     return detail::refuse_gradient<Asked, X0, Seed>();
-  else if constexpr (!detail::check_initial<X0>()) return detail::refuse_gradient<Asked, X0, Seed>();
-  else if constexpr (!detail::check_sweep_options<State, Settings>()) return detail::refuse_gradient<Asked, X0, Seed>();
   else if constexpr (!detail::check_no_count<PlanGiven, std::remove_cvref_t<Seed>, Adjoint,
                                              detail::first_of_last<Last...>, State>())
     return detail::refuse_gradient<Asked, X0, Adjoint>();
-  else if constexpr (!detail::check_wrt<Wrt>()) return detail::refuse_gradient<Asked, X0, Seed>();
   else if constexpr (!detail::check_seed<std::remove_reference_t<Seed>, State, Wrt>())
     return detail::refuse_gradient<Asked, X0, Seed>();
   else if constexpr (!detail::check_adjoint<AdjointF, State, detail::bar_type_with<Seed, State, Wrt>, Wrt>())

@@ -568,7 +568,6 @@ template <class Step, class X0, class PlanGiven, class... Last>
   using Plan = detail::plan_type<PlanGiven>;
   using Wrt = detail::wrt_in<State, Plan, Last...>;
   using Asked = detail::step_refused<Step, Wrt>;
-  using Settings = detail::options_asked<State, Plan, Last...>;
   if constexpr (detail::together<Last...>) {
     if constexpr (!detail::check_kept<Last...>() ||
                   !detail::check_together<!detail::any_budget<PlanGiven>, true, Last...>())
@@ -580,13 +579,10 @@ template <class Step, class X0, class PlanGiven, class... Last>
       };
       return detail::by_ranks("cairn::checkpointed_loop", plan, run, std::forward<Last>(last)...);
     }
-  } else if constexpr (!detail::check_forward<StepF, State, PlanGiven, false, Wrt>())
+  } else if constexpr (!detail::check_begun<StepF, X0, PlanGiven, false, Wrt, Plan, Last...>())
     return detail::refuse_run<Asked, X0>();
-  else if constexpr (!detail::check_initial<X0>()) return detail::refuse_run<Asked, X0>();
-  else if constexpr (!detail::check_sweep_options<State, Settings>()) return detail::refuse_run<Asked, X0>();
   else if constexpr (!detail::check_no_fourth_number<detail::first_of_last<Last...>>())
     return detail::refuse_run<Asked, X0>();
-  else if constexpr (!detail::check_wrt<Wrt>()) return detail::refuse_run<Asked, X0>();
   else if constexpr (!detail::check_last<true, StepF, State, Plan, Last...>()) return detail::refuse_run<Asked, X0>();
   else if constexpr (!detail::check_counted<State, State, State, adjoint_form::one_step, PlanGiven, Wrt>())
     return detail::refuse_run<Asked, X0>();

@@ -5,7 +5,6 @@
 #include <type_traits>
 #include <utility>
 #include <cairn/door/detail/adjoint_checks.hpp>
-#include <cairn/rules/open_schedule.hpp>
 #include <cairn/run/form/detail/open_loop.hpp>
 #include <cairn/run/gradient.hpp>
 
@@ -41,11 +40,6 @@ namespace detail {
 template <class T> inline constexpr bool is_resume_point = false;
 template <class Bar, class Fingerprint> inline constexpr bool is_resume_point<resume_point<Bar, Fingerprint>> = true;
 
-/// The plan as workspaces know it.
-template <class PlanGiven>
-using resumed_plan = typename std::conditional_t<open_schedule<PlanGiven>, std::type_identity<open_plan<PlanGiven>>,
-                                                 std::type_identity<PlanGiven>>::type;
-
 template <class Workspace, class State, class Plan>
 consteval bool check_stopped_workspace() {
   constexpr bool fits = is_workspace_for<Workspace, State, Plan>, on_disk = keeps_runs<Workspace>;
@@ -80,7 +74,7 @@ Bar rest_of_sweep(Asked const& asked, Step& step, X0& x0, PlanGiven const& given
                   resume_point<Bar, Fingerprint> position, Adjoint& adjoint, Limit const& limit = {}) {
   static constexpr auto shape = shape_of_adjoint<Adjoint, State, Bar>();
   if constexpr (schedule<PlanGiven>) check_noted(position, given);
-  resumed_plan<PlanGiven> const plan{given};
+  plan_in_workspace<PlanGiven> const plan{given};
   step_index const steps = schedule<PlanGiven> ? step_index(plan.steps()) : position.steps;
   check_adjoint_fits("cairn::resume", plan.leaf(), tapes_of(plan), shape.form);
   check_plans_inside<State, Bar>(adjoint);
@@ -157,12 +151,9 @@ template <class Workspace, class Wrt>
 template <class StepF, class X0, class Plan, class AdjointF, class Bar, class Wrt, class Workspace, class... Last>
 consteval bool check_resumed() {
   using State = std::remove_cvref_t<X0>;
-  if constexpr (!check_forward<StepF, State, Plan, is_open_plan<Plan>, Wrt>()) return false;
-  else if constexpr (!check_initial<X0>()) return false;
-  else if constexpr (!check_wrt<Wrt>()) return false;
+  if constexpr (!check_begun<StepF, X0, Plan, is_open_plan<Plan>, Wrt, Plan, Workspace&, Last...>()) return false;
   else if constexpr (!check_adjoint<AdjointF, State, Bar, Wrt>()) return false;
   else if constexpr (!check_last<false, StepF, State, Plan, Last...>()) return false;
-  else if constexpr (!check_sweep_options<State, options_asked<State, Plan, Workspace&, Last...>>()) return false;
   else return check_stopped_workspace<Workspace, State, Plan>();
 }
 
@@ -209,13 +200,12 @@ Bar resumed(Asked const& asked, std::uint64_t noted, Step&& step, X0 const& x0, 
 /// \throws invalid_call   unless 0 <= open <= n, x0 is the initial state, and the plan has the steps, slots and leaf of
 ///   the sweep that stopped in the workspace, and the steps and the fingerprint that were noted; and if p is not that
 ///   of the sweep that stopped, as far as the workspace or the position knows its hash; otherwise as `gradient`
-template <class Step, class X0, class PlanGiven, class Bar, class Fingerprint, class Adjoint, class Workspace,
-          class... Last>
-requires(schedule<PlanGiven> || open_schedule<PlanGiven>)
-    [[nodiscard]] auto resume(Step&& step, X0&& x0, PlanGiven const& plan, resume_point<Bar, Fingerprint> position,
-                              Adjoint&& adjoint, Workspace& work, Last&&... last) {
+template <class Step, class X0, detail::plan_of_sweeps PlanGiven, class Bar, class Fingerprint, class Adjoint,
+          class Workspace, class... Last>
+[[nodiscard]] auto resume(Step&& step, X0&& x0, PlanGiven const& plan, resume_point<Bar, Fingerprint> position,
+                          Adjoint&& adjoint, Workspace& work, Last&&... last) {
   using State = std::remove_cvref_t<X0>;
-  using Plan = detail::resumed_plan<PlanGiven>;
+  using Plan = detail::plan_in_workspace<PlanGiven>;
   using Wrt = detail::wrt_in<State, Plan, Last...>;
   if constexpr (!detail::check_resumed<std::remove_reference_t<Step>, X0, Plan, std::remove_reference_t<Adjoint>, Bar, Wrt,
                                        Workspace, Last...>())
@@ -231,8 +221,8 @@ requires(schedule<PlanGiven> || open_schedule<PlanGiven>)
 
 /// The same for a sweep that stopped anywhere, also before its turn: goes on from the last state that is still held.
 /// \param seed  as for `gradient`; dp of a `wrt` begins with zero
-template <class Step, class X0, class PlanGiven, class Seed, class Adjoint, class Workspace, class... Last>
-  requires((schedule<PlanGiven> || open_schedule<PlanGiven>) && !detail::is_resume_point<std::remove_cvref_t<Seed>>)
+template <class Step, class X0, detail::plan_of_sweeps PlanGiven, class Seed, class Adjoint, class Workspace, class... Last>
+  requires(!detail::is_resume_point<std::remove_cvref_t<Seed>>)
 [[nodiscard]] auto resume(Step&& step, X0&& x0, PlanGiven const& plan, Seed&& seed, Adjoint&& adjoint, Workspace& work,
                           Last&&... last) {
   using State = std::remove_cvref_t<X0>;

@@ -11,28 +11,6 @@
 
 namespace cairn {
 
-/// A workspace for `checkpointed_while` with `plan` over states of type State; allocates with the first loop.
-template <class State, open_schedule Plan>
-[[nodiscard]] workspace<State, detail::open_plan<Plan>> workspace_for(Plan const&) { return {}; }
-/// The same with checkpoints in the caller's store, which must outlive the workspace.
-template <class State, open_schedule Plan, class Store>
-[[nodiscard]] workspace<State, detail::open_plan<Plan>, Store&> workspace_for(Plan const&, Store& store) {
-  return workspace<State, detail::open_plan<Plan>, Store&>{store};
-}
-/// A workspace whose loops have options.
-template <class State, open_schedule Plan>
-[[nodiscard]] workspace<State, detail::open_plan<Plan>, memory_store, sweep_options> workspace_for(
-    Plan const& plan, sweep_options options) {
-  return workspace_for<State>(detail::open_plan<Plan>{plan}, options);
-}
-/// The same with checkpoints in the caller's store, which must outlive the workspace.
-template <class State, open_schedule Plan, class Store>
-[[nodiscard]] workspace<State, detail::open_plan<Plan>, Store&, sweep_options> workspace_for(Plan const& plan,
-                                                                                             Store& store,
-                                                                                             sweep_options options) {
-  return workspace_for<State>(detail::open_plan<Plan>{plan}, store, options);
-}
-
 namespace detail {
 
 /// The result of the call converts to bool, and is neither a pointer nor a floating-point number.
@@ -139,13 +117,10 @@ template <class Step, class X0, class KeepGoing, class Params, class... Last>
   using Open = detail::open_plan<Params>;
   using Wrt = detail::wrt_in<State, Open, Last...>;
   using Refused = detail::step_refused<Step, Wrt>;
-  using Settings = detail::options_asked<State, Open, Last...>;
   using Question = detail::asked_with<std::remove_reference_t<KeepGoing>, State, Wrt>;
-  if constexpr (!detail::check_forward<StepF, State, step_index, true, Wrt>()) return detail::refuse_run<Refused, X0>();
-  else if constexpr (!detail::check_initial<X0>()) return detail::refuse_run<Refused, X0>();
+  if constexpr (!detail::check_begun<StepF, X0, step_index, true, Wrt, Open, Last...>())
+    return detail::refuse_run<Refused, X0>();
   else if constexpr (!detail::check_while<State, Params, Question>()) return detail::refuse_run<Refused, X0>();
-  else if constexpr (!detail::check_sweep_options<State, Settings>()) return detail::refuse_run<Refused, X0>();
-  else if constexpr (!detail::check_wrt<Wrt>()) return detail::refuse_run<Refused, X0>();
   else if constexpr (detail::together<Last...>) {
     if constexpr (!detail::check_kept<Last...>() || !detail::check_together<true, true, Last...>())
       return detail::refuse_run<Refused, X0>();

@@ -8,6 +8,7 @@
 #include <cairn/core/state_traits.hpp>
 #include <cairn/door/detail/option_checks.hpp>
 #include <cairn/rules/detail/replay_ledger.hpp>
+#include <cairn/rules/open_schedule.hpp>
 #include <cairn/rules/replay_check.hpp>
 #include <cairn/run/sweep/detail/cached_object.hpp>
 #include <cairn/run/sweep/detail/copied_states.hpp>
@@ -39,6 +40,21 @@ struct plan_tiers<Plan, true> {
 
 /// Whether the plan is that of a loop of unknown length, which has no steps yet.
 template <class Plan> inline constexpr bool is_open_plan = requires { requires bool(Plan::is_open); };
+/// An open schedule as a schedule that has no steps yet.
+template <class Plan>
+struct open_plan : Plan {
+  explicit open_plan(Plan const& plan) : Plan{plan} {}
+  static constexpr bool is_open = true;
+  [[nodiscard]] static constexpr step_index steps() noexcept { return 0; }
+  [[nodiscard]] constexpr step_index leaf() const noexcept {
+    if constexpr (requires(Plan const& plan) { plan.leaf(); }) return Plan::leaf();
+    else return 1;
+  }
+};
+/// The plan as workspaces know it.
+template <class Plan>
+using plan_in_workspace = typename std::conditional_t<open_schedule<Plan>, std::type_identity<open_plan<Plan>>,
+                                                      std::type_identity<Plan>>::type;
 
 /// The ledger of a sweep without replay check.
 struct no_ledger {};
@@ -134,26 +150,28 @@ class workspace {
   [[no_unique_address]] std::conditional_t<checked, detail::replay_ledger, detail::no_ledger> ledger_;
 };
 
-/// A workspace for sweeps of `plan` over states of type State; allocates with the first sweep.
-template <class State, schedule Plan>
-[[nodiscard]] workspace<State, Plan> workspace_for(Plan const&) { return {}; }
+/// A workspace for sweeps of `plan` over states of type State, also for `checkpointed_while`; allocates with the first
+/// sweep.
+template <class State, detail::plan_of_sweeps Plan>
+[[nodiscard]] workspace<State, detail::plan_in_workspace<Plan>> workspace_for(Plan const&) { return {}; }
 /// The same with checkpoints in the caller's store, which must outlive the workspace.
-template <class State, schedule Plan, class Store>
-[[nodiscard]] workspace<State, Plan, Store&> workspace_for(Plan const&, Store& store) {
-  return workspace<State, Plan, Store&>{store};
+template <class State, detail::plan_of_sweeps Plan, class Store>
+[[nodiscard]] workspace<State, detail::plan_in_workspace<Plan>, Store&> workspace_for(Plan const&, Store& store) {
+  return workspace<State, detail::plan_in_workspace<Plan>, Store&>{store};
 }
 /// A workspace whose sweeps have options.
-template <class State, schedule Plan>
-[[nodiscard]] workspace<State, Plan, memory_store, sweep_options> workspace_for(Plan const&, sweep_options options) {
-  workspace<State, Plan, memory_store, sweep_options> work;
+template <class State, detail::plan_of_sweeps Plan>
+[[nodiscard]] workspace<State, detail::plan_in_workspace<Plan>, memory_store, sweep_options> workspace_for(
+    Plan const&, sweep_options options) {
+  workspace<State, detail::plan_in_workspace<Plan>, memory_store, sweep_options> work;
   work.options() = options;
   return work;
 }
 /// A workspace with the caller's store whose sweeps have options; the store must outlive the workspace.
-template <class State, schedule Plan, class Store>
-[[nodiscard]] workspace<State, Plan, Store&, sweep_options> workspace_for(Plan const&, Store& store,
-                                                                          sweep_options options) {
-  workspace<State, Plan, Store&, sweep_options> work{store};
+template <class State, detail::plan_of_sweeps Plan, class Store>
+[[nodiscard]] workspace<State, detail::plan_in_workspace<Plan>, Store&, sweep_options> workspace_for(
+    Plan const&, Store& store, sweep_options options) {
+  workspace<State, detail::plan_in_workspace<Plan>, Store&, sweep_options> work{store};
   work.options() = options;
   return work;
 }

@@ -34,11 +34,7 @@ struct adjoint_of_each : adjoint_over<adjoint_of_each<Given>> {
   template <class State, class Bars, class Params, class DP>
   static consteval adjoint_shape adjoint_with() {
     if constexpr (!range_like<Bars>) return {};
-    else {
-      constexpr auto read = shape_of_adjoint_with<Adjoint, State, typename Bars::value_type, Params, DP>();
-      if constexpr (read.form == adjoint_form::none) return read;
-      else return made_adjoint(read.form);
-    }
+    else return shape_over(shape_of_adjoint_with<Adjoint, State, typename Bars::value_type, Params, DP>());
   }
   template <class State, class Bars, class Params, class DP>
   void check_plans() const {

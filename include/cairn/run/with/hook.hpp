@@ -56,9 +56,7 @@ struct hooked_adjoint : adjoint_over<hooked_adjoint<Adjoint, Hook>> {
   static consteval adjoint_shape shape_on() { return shape_of_adjoint<called, State, Bar>(); }
   template <class State, class Bar, class Params, class DP>
   static consteval adjoint_shape adjoint_with() {
-    constexpr auto read = shape_of_adjoint_with<called, State, Bar, Params, DP>();
-    if constexpr (read.form == adjoint_form::none) return read;
-    else return made_adjoint(read.form);
+    return shape_over(shape_of_adjoint_with<called, State, Bar, Params, DP>());
   }
   /// After the adjoint of a leaf the hook gets its range: it is never called as if a leaf were one step.
   template <class State, class Bar, class Params, class DP>

@@ -162,9 +162,7 @@ struct nested_adjoint : adjoint_over<nested_adjoint<Plan, Step, Adjoint, Options
 
   template <class State, class Bar, class Params, class DP>
   static consteval adjoint_shape adjoint_with() {
-    constexpr auto read = shape_of_adjoint_with<inner_back, State, Bar, Params, DP>();
-    if constexpr (read.form == adjoint_form::none) return read;
-    else return made_adjoint(adjoint_form::one_step);
+    return shape_over(shape_of_adjoint_with<inner_back, State, Bar, Params, DP>(), adjoint_form::one_step);
   }
   template <class State, class Bar>
   static consteval adjoint_shape shape_on() {

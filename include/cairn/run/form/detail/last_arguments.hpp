@@ -6,6 +6,8 @@
 #include <type_traits>
 #include <utility>
 #include <cairn/core/event.hpp>
+#include <cairn/door/detail/checks.hpp>
+#include <cairn/door/detail/option_checks.hpp>
 #include <cairn/door/wrt.hpp>
 #include <cairn/rules/replay_check.hpp>
 #include <cairn/run/sweep/detail/one_of.hpp>
@@ -170,6 +172,16 @@ template <class State, class Plan, class... Last>
     auto const& how = last_of<last_kind::helper, State, Plan>(0, last...);
     return how.template given<State>(std::move(given));
   }
+}
+
+/// What every loop asks first, of its step, initial state, plan, options and parameters.
+template <class StepF, class X0, class PlanGiven, bool MayStop, class Wrt, class Plan, class... Last>
+consteval bool check_begun() {
+  using State = std::remove_cvref_t<X0>;
+  if constexpr (!check_forward<StepF, State, PlanGiven, MayStop, Wrt>()) return false;
+  else if constexpr (!check_initial<X0>()) return false;
+  else if constexpr (!check_sweep_options<State, options_asked<State, Plan, Last...>>()) return false;
+  else return check_wrt<Wrt>();
 }
 
 }  // namespace cairn::detail

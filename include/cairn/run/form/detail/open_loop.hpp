@@ -12,18 +12,6 @@
 
 namespace cairn::detail {
 
-/// An open schedule as a schedule that has no steps yet.
-template <class Plan>
-struct open_plan : Plan {
-  explicit open_plan(Plan const& plan) : Plan{plan} {}
-  static constexpr bool is_open = true;
-  [[nodiscard]] static constexpr step_index steps() noexcept { return 0; }
-  [[nodiscard]] constexpr step_index leaf() const noexcept {
-    if constexpr (requires(Plan const& plan) { plan.leaf(); }) return Plan::leaf();
-    else return 1;
-  }
-};
-
 /// Makes an in-place step that returns bool look like one that returns nothing; notes the result of the last call.
 template <class Step, class State>
 struct stoppable {

@@ -11,6 +11,12 @@
 
 namespace cairn::detail {
 
+/// The shape of an adjoint around one that was read so, if it could be read.
+[[nodiscard]] constexpr adjoint_shape shape_over(adjoint_shape const& read, adjoint_form form) noexcept {
+  return read.form == adjoint_form::none ? read : made_adjoint(form);
+}
+[[nodiscard]] constexpr adjoint_shape shape_over(adjoint_shape const& read) noexcept { return shape_over(read, read.form); }
+
 /// The call operators of an adjoint made of another one, as users call it: `shape_on<State, Bar>()` is the other's form.
 template <class Self>
 struct adjoint_over {
