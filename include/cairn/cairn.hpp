@@ -8,7 +8,6 @@
 #include <cairn/core/event.hpp>
 #include <cairn/core/state_traits.hpp>
 #include <cairn/door/detail/checks.hpp>
-#include <cairn/door/detail/option_checks.hpp>
 #include <cairn/door/forms.hpp>
 #include <cairn/plan/loop/estimate.hpp>
 #include <cairn/plan/loop/verify.hpp>
@@ -18,6 +17,7 @@
 #include <cairn/run/loop.hpp>
 #include <cairn/run/resume.hpp>
 #include <cairn/run/resume_while.hpp>
+#include <cairn/run/sweep/workspace.hpp>
 #include <cairn/run/value_and_gradient.hpp>
 #include <cairn/run/while.hpp>
 #include <cairn/run/with/adaptive.hpp>

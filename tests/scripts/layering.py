@@ -70,7 +70,7 @@ EXTENDS = {
                    "core/detail/state_hash", "door/detail/step_shape", "core/detail/table", "core/detail/text", "plan/loop/detail/workload",
                    "run/sweep/detail/execute", "run/sweep/detail/one_of", "run/probe/detail/timings",
                    "schedule/detail/remarks"],
-    "adapt/disk": ["rules/detail/chain_walk", "core/detail/kept_as", "rules/detail/most_within",
+    "adapt/disk": ["core/detail/kept_as", "rules/detail/most_within",
                    "core/detail/state_hash", "core/detail/table",
                    "run/chain/detail/checks", "run/chain/detail/sweep", "run/chain/detail/seed",
                    "run/sweep/detail/action_range", "run/sweep/detail/advanced_copy", "run/sweep/detail/kept_snapshot",

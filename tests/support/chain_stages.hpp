@@ -11,7 +11,6 @@
 
 #include <cairn/door/stage.hpp>
 #include <cairn/rules/chain.hpp>
-#include <cairn/rules/detail/chain_walk.hpp>
 
 namespace chain_stages {
 

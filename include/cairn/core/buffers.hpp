@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
-#include <utility>
 #include <cairn/core/bytes_of.hpp>
 #include <cairn/core/detail/aggregate.hpp>
 #include <cairn/core/detail/compiler.hpp>

@@ -5,7 +5,7 @@
 #include <utility>
 #include <cairn/core/numbers.hpp>
 #include <cairn/core/state_traits.hpp>
-#include <cairn/door/detail/model_members.hpp>
+#include <cairn/door/detail/member_function.hpp>
 #include <cairn/door/forms.hpp>
 
 namespace cairn {

@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 #include <cairn/adapt/cuda/detail/device_forms.hpp>
-#include <cairn/adapt/cuda/detail/launches.hpp>
 #include <cairn/adapt/cuda/detail/state_copies.hpp>
 #include <cairn/adapt/cuda/device_buffer.hpp>
 #include <cairn/adapt/cuda/runtime.hpp>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file graph.hpp  Captures what a function puts into a stream, and launches it again at the cost of one call.
-#include <cairn/adapt/cuda/detail/launches.hpp>
 #include <cairn/adapt/cuda/detail/owned_handle.hpp>
 #include <cairn/adapt/cuda/runtime.hpp>
 

@@ -10,7 +10,6 @@
 #include <cairn/adapt/cuda/detail/device_needs.hpp>
 #include <cairn/adapt/cuda/detail/device_replay.hpp>
 #include <cairn/adapt/cuda/detail/host_loads.hpp>
-#include <cairn/adapt/cuda/detail/launches.hpp>
 #include <cairn/adapt/cuda/detail/placed_states.hpp>
 #include <cairn/adapt/cuda/device_capacity.hpp>
 #include <cairn/adapt/cuda/graph.hpp>

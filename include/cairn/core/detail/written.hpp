@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
-#include <utility>
 #include <cairn/core/buffers.hpp>
 #include <cairn/core/detail/handle.hpp>
 #include <cairn/core/detail/made_of.hpp>

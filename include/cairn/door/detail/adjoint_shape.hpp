@@ -5,7 +5,6 @@
 #include <type_traits>
 #include <utility>
 #include <cairn/core/action.hpp>
-#include <cairn/core/detail/copy_fault.hpp>
 #include <cairn/core/state_traits.hpp>
 #include <cairn/door/detail/step_shape.hpp>
 #include <cairn/door/library_bar.hpp>

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <type_traits>
 #include <utility>
-#include <cairn/core/detail/copy_fault.hpp>
 #include <cairn/core/numbers.hpp>
+#include <cairn/core/state_traits.hpp>
 #include <cairn/door/detail/member_function.hpp>
 #include <cairn/door/detail/user_function.hpp>
 #include <cairn/door/wrt.hpp>

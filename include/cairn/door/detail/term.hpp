@@ -5,7 +5,7 @@
 #include <type_traits>
 #include <utility>
 #include <cairn/core/action.hpp>
-#include <cairn/door/detail/model_members.hpp>
+#include <cairn/door/detail/member_function.hpp>
 #include <cairn/door/forms.hpp>
 #include <cairn/door/wrt.hpp>
 

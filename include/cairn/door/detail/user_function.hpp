@@ -5,7 +5,6 @@
 /// the function does with it. The questions are asked here, once for all kinds.
 #include <cstdint>
 #include <type_traits>
-#include <utility>
 #include <cairn/core/action.hpp>
 #include <cairn/door/detail/callable.hpp>
 #include <cairn/door/detail/signature.hpp>

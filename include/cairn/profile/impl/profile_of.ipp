@@ -8,7 +8,6 @@
 #include <utility>
 #include <cairn/core/error.hpp>
 #include <cairn/plan/chain/detail/chain_model.hpp>
-#include <cairn/plan/graph/detail/graph_interpreter.hpp>
 #include <cairn/plan/graph/detail/graph_model.hpp>
 #include <cairn/plan/graph/detail/run_order.hpp>
 #include <cairn/plan/graph/liveness.hpp>

@@ -5,8 +5,8 @@
 #include <type_traits>
 #include <utility>
 #include <cairn/core/detail/in_use.hpp>
+#include <cairn/core/detail/state_hash.hpp>
 #include <cairn/core/state_traits.hpp>
-#include <cairn/door/detail/option_checks.hpp>
 #include <cairn/rules/detail/replay_ledger.hpp>
 #include <cairn/rules/open_schedule.hpp>
 #include <cairn/rules/replay_check.hpp>
@@ -198,6 +198,29 @@ struct options_asked {
   static constexpr int asked = (0 + ... + int(is_setting<Last>));
   static constexpr bool ends_object = (is_object_end<Last> || ... || false);
 };
+
+/// \tparam Asked  says whether the verb was given options anywhere (`given`), whether it was given a `workspace`, and
+/// whether the workspace has options (`in_workspace`)
+template <class State, class Asked>
+consteval bool check_sweep_options() {
+  constexpr bool once = Asked::asked <= 1, object = !once || !Asked::ends_object || saved_state<State>;
+  constexpr bool fits = !Asked::given || Asked::in_workspace || !Asked::workspace;
+  constexpr bool told = !fits || !(Asked::given || Asked::in_workspace) || hashable<stored_as<State>>;
+  static_assert(once,
+                "cairn: options are given in two places; give them once, with where an object ends as a member, "
+                "`sweep_options{.object = ...}`");
+  static_assert(object,
+                "cairn: object_ends says where an object with save() and restore() is left, but this state is copied; "
+                "leave it out");
+  static_assert(fits,
+                "cairn: this workspace keeps no hashes; make it for sweeps with options, by "
+                "`cairn::workspace_for<State>(plan, options)`");
+  static_assert(
+      told,
+      "cairn: the replay check cannot determine which bytes of this state, or of its snapshot, are padding; give it a "
+      "member visit_buffers(f) or specialise cairn::state_traits with visit_buffers(state, f)");
+  return once && object && fits && told;
+}
 
 }  // namespace detail
 }  // namespace cairn

@@ -10,7 +10,6 @@
 #include <vector>
 #include <cairn/core/action.hpp>
 #include <cairn/core/bytes_of.hpp>
-#include <cairn/core/detail/copy_fault.hpp>
 #include <cairn/core/detail/kept_as.hpp>
 #include <cairn/core/error.hpp>
 #include <cairn/core/state_traits.hpp>

@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 #include <cairn/adapt/cuda/detail/state_copies.hpp>
-#include <cairn/adapt/cuda/detail/sweep_streams.hpp>
 #include <cairn/adapt/cuda/device_buffer.hpp>
 #include <cairn/core/action.hpp>
 #include <cairn/core/error.hpp>

@@ -7,7 +7,6 @@
 #include <cairn/adapt/cuda/detail/frames.hpp>
 #include <cairn/adapt/cuda/detail/host_slots.hpp>
 #include <cairn/adapt/cuda/detail/state_copies.hpp>
-#include <cairn/adapt/cuda/detail/sweep_streams.hpp>
 #include <cairn/adapt/cuda/device_capacity.hpp>
 #include <cairn/adapt/cuda/runtime.hpp>
 #include <cairn/core/action.hpp>

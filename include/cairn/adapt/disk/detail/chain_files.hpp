@@ -14,7 +14,6 @@
 #include <cairn/core/detail/table.hpp>
 #include <cairn/core/state_bytes.hpp>
 #include <cairn/rules/chain.hpp>
-#include <cairn/rules/detail/chain_walk.hpp>
 #include <cairn/run/chain/detail/sweep.hpp>
 #include <cairn/store/store.hpp>
 

@@ -18,7 +18,6 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <utility>
 #include <xxhash.h>
 #include <cairn/adapt/disk/detail/descriptor.hpp>
 #include <cairn/core/error.hpp>

@@ -11,7 +11,6 @@
 #include <cairn/plan/chain/chain_cost.hpp>
 #include <cairn/plan/chain/detail/chain_model.hpp>
 #include <cairn/rules/chain.hpp>
-#include <cairn/rules/detail/chain_walk.hpp>
 
 namespace cairn::detail {
 

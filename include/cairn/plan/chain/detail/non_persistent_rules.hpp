@@ -3,7 +3,6 @@
 /// \file non_persistent_rules.hpp  How segments of a chain are reversed if states may be dropped early, and the bytes
 /// that takes.
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <utility>

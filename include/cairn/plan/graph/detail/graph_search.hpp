@@ -11,7 +11,6 @@
 #include <cairn/core/error.hpp>
 #include <cairn/plan/graph/detail/block_search.hpp>
 #include <cairn/plan/graph/detail/exact_search.hpp>
-#include <cairn/plan/graph/detail/graph_interpreter.hpp>
 #include <cairn/plan/graph/detail/graph_model.hpp>
 #include <cairn/plan/graph/detail/lower_set_table.hpp>
 #include <cairn/plan/graph/detail/remake_cut.hpp>

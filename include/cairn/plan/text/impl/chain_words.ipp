@@ -4,7 +4,7 @@
 #include <unordered_set>
 #include <cairn/plan/text/action_words.hpp>
 #include <cairn/plan/text/chain_words.hpp>
-#include <cairn/rules/detail/chain_walk.hpp>
+#include <cairn/rules/chain.hpp>
 
 namespace cairn {
 namespace detail {

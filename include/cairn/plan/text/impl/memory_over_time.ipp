@@ -3,10 +3,9 @@
 #include <algorithm>
 #include <cairn/plan/chain/detail/chain_interpreter.hpp>
 #include <cairn/plan/chain/detail/chain_model.hpp>
-#include <cairn/plan/graph/detail/graph_interpreter.hpp>
 #include <cairn/plan/graph/detail/graph_model.hpp>
 #include <cairn/plan/text/memory_over_time.hpp>
-#include <cairn/rules/detail/chain_walk.hpp>
+#include <cairn/rules/chain.hpp>
 
 namespace cairn {
 namespace detail {

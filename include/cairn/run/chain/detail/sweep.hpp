@@ -10,7 +10,6 @@
 #include <cairn/core/event.hpp>
 #include <cairn/core/sweep_bytes.hpp>
 #include <cairn/rules/chain.hpp>
-#include <cairn/rules/detail/chain_walk.hpp>
 #include <cairn/run/sweep/detail/action_range.hpp>
 #include <cairn/run/sweep/detail/execute.hpp>
 #include <cairn/store/store.hpp>

@@ -4,7 +4,7 @@
 #include <cairn/core/action.hpp>
 #include <cairn/detail/linkage.hpp>
 #include <cairn/run/check/check_options.hpp>
-#include <cairn/run/check/detail/checked_functions.hpp>
+#include <cairn/run/check/detail/differentiated.hpp>
 #include <cairn/run/check/report.hpp>
 
 namespace cairn::detail {

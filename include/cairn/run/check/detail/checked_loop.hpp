@@ -8,7 +8,7 @@
 #include <vector>
 #include <cairn/core/detail/compiler.hpp>
 #include <cairn/core/error.hpp>
-#include <cairn/run/check/detail/checked_functions.hpp>
+#include <cairn/run/check/detail/differentiated.hpp>
 #include <cairn/run/check/detail/number_counts.hpp>
 #include <cairn/run/check/detail/number_lists.hpp>
 #include <cairn/run/check/detail/taylor_test.hpp>

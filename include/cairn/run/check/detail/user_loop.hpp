@@ -11,7 +11,6 @@
 #include <cairn/core/detail/state_hash.hpp>
 #include <cairn/door/detail/checks.hpp>
 #include <cairn/door/detail/lending.hpp>
-#include <cairn/run/check/detail/checked_functions.hpp>
 #include <cairn/run/check/detail/differentiated.hpp>
 #include <cairn/run/check/detail/number_counts.hpp>
 #include <cairn/run/check/detail/number_runs.hpp>

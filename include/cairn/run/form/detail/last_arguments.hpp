@@ -7,7 +7,6 @@
 #include <utility>
 #include <cairn/core/event.hpp>
 #include <cairn/door/detail/checks.hpp>
-#include <cairn/door/detail/option_checks.hpp>
 #include <cairn/door/wrt.hpp>
 #include <cairn/rules/replay_check.hpp>
 #include <cairn/run/sweep/detail/one_of.hpp>

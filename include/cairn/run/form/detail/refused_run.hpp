@@ -4,7 +4,6 @@
 /// without further errors.
 #include <cstddef>
 #include <type_traits>
-#include <utility>
 #include <cairn/core/event.hpp>
 #include <cairn/door/detail/refused.hpp>
 #include <cairn/run/form/detail/bound_seed.hpp>

@@ -2,7 +2,6 @@
 #pragma once
 /// \file kept_snapshot.hpp  What is kept of a state beside a sweep, in memory that is used again.
 #include <optional>
-#include <utility>
 #include <cairn/core/state_traits.hpp>
 #include <cairn/door/forms.hpp>
 #include <cairn/run/sweep/detail/cached_object.hpp>
