@@ -264,8 +264,9 @@ auto gradient(Step&& step, X0&& x0, PlanGiven const& plan, Seed&& seed, Adjoint&
       };
       return detail::by_ranks("cairn::gradient", plan, run, std::forward<Last>(last)...);
     }
-  } else if constexpr (!detail::check_begun<StepF, X0, PlanGiven, false, Wrt, Plan, Last...>())
+  } else if constexpr (!detail::check_forward<StepF, State, PlanGiven, false, Wrt>())
     return detail::refuse_gradient<Asked, X0, Seed>();
+  else if constexpr (!detail::check_begun<X0, Wrt, Plan, Last...>()) return detail::refuse_gradient<Asked, X0, Seed>();
   else if constexpr (!detail::check_no_count<PlanGiven, std::remove_cvref_t<Seed>, Adjoint,
                                              detail::first_of_last<Last...>, State>())
     return detail::refuse_gradient<Asked, X0, Adjoint>();

@@ -579,8 +579,9 @@ template <class Step, class X0, class PlanGiven, class... Last>
       };
       return detail::by_ranks("cairn::checkpointed_loop", plan, run, std::forward<Last>(last)...);
     }
-  } else if constexpr (!detail::check_begun<StepF, X0, PlanGiven, false, Wrt, Plan, Last...>())
+  } else if constexpr (!detail::check_forward<StepF, State, PlanGiven, false, Wrt>())
     return detail::refuse_run<Asked, X0>();
+  else if constexpr (!detail::check_begun<X0, Wrt, Plan, Last...>()) return detail::refuse_run<Asked, X0>();
   else if constexpr (!detail::check_no_fourth_number<detail::first_of_last<Last...>>())
     return detail::refuse_run<Asked, X0>();
   else if constexpr (!detail::check_last<true, StepF, State, Plan, Last...>()) return detail::refuse_run<Asked, X0>();

@@ -42,11 +42,11 @@ template <class Bar, class Fingerprint> inline constexpr bool is_resume_point<re
 
 template <class Workspace, class State, class Plan>
 consteval bool check_stopped_workspace() {
-  constexpr bool fits = is_workspace_for<Workspace, State, Plan>, on_disk = keeps_runs<Workspace>;
-  static_assert(fits || on_disk,
+  constexpr bool fits = is_workspace_for<Workspace, State, Plan>;
+  static_assert(fits,
                 "cairn: the sixth argument of resume must be the workspace of the sweep that stopped, or another one "
                 "for the same state and plan");
-  return check_begins<!on_disk>() && fits;
+  return fits;
 }
 
 /// \throws invalid_call   if the position was noted for another loop or plan
@@ -151,9 +151,11 @@ template <class Workspace, class Wrt>
 template <class StepF, class X0, class Plan, class AdjointF, class Bar, class Wrt, class Workspace, class... Last>
 consteval bool check_resumed() {
   using State = std::remove_cvref_t<X0>;
-  if constexpr (!check_begun<StepF, X0, Plan, is_open_plan<Plan>, Wrt, Plan, Workspace&, Last...>()) return false;
+  if constexpr (!check_forward<StepF, State, Plan, is_open_plan<Plan>, Wrt>()) return false;
+  else if constexpr (!check_begun<X0, Wrt, Plan, Workspace&, Last...>()) return false;
   else if constexpr (!check_adjoint<AdjointF, State, Bar, Wrt>()) return false;
   else if constexpr (!check_last<false, StepF, State, Plan, Last...>()) return false;
+  else if constexpr (!check_begins<!keeps_runs<Workspace>>()) return false;
   else return check_stopped_workspace<Workspace, State, Plan>();
 }
 

@@ -118,8 +118,8 @@ template <class Step, class X0, class KeepGoing, class Params, class... Last>
   using Wrt = detail::wrt_in<State, Open, Last...>;
   using Refused = detail::step_refused<Step, Wrt>;
   using Question = detail::asked_with<std::remove_reference_t<KeepGoing>, State, Wrt>;
-  if constexpr (!detail::check_begun<StepF, X0, step_index, true, Wrt, Open, Last...>())
-    return detail::refuse_run<Refused, X0>();
+  if constexpr (!detail::check_forward<StepF, State, step_index, true, Wrt>()) return detail::refuse_run<Refused, X0>();
+  else if constexpr (!detail::check_begun<X0, Wrt, Open, Last...>()) return detail::refuse_run<Refused, X0>();
   else if constexpr (!detail::check_while<State, Params, Question>()) return detail::refuse_run<Refused, X0>();
   else if constexpr (detail::together<Last...>) {
     if constexpr (!detail::check_kept<Last...>() || !detail::check_together<true, true, Last...>())

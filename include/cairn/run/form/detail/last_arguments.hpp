@@ -173,12 +173,12 @@ template <class State, class Plan, class... Last>
   }
 }
 
-/// What every loop asks first, of its step, initial state, plan, options and parameters.
-template <class StepF, class X0, class PlanGiven, bool MayStop, class Wrt, class Plan, class... Last>
+/// What every loop asks of its initial state, options and parameters. Its step comes before them, in the verb itself: a
+/// sentence is so one line nearer to the user's own.
+template <class X0, class Wrt, class Plan, class... Last>
 consteval bool check_begun() {
   using State = std::remove_cvref_t<X0>;
-  if constexpr (!check_forward<StepF, State, PlanGiven, MayStop, Wrt>()) return false;
-  else if constexpr (!check_initial<X0>()) return false;
+  if constexpr (!check_initial<X0>()) return false;
   else if constexpr (!check_sweep_options<State, options_asked<State, Plan, Last...>>()) return false;
   else return check_wrt<Wrt>();
 }

@@ -152,7 +152,8 @@ consteval bool check_differentiated() {
     using AdjointF = std::remove_reference_t<decltype(adjoint_in(std::declval<ModelType&>()))>;
     constexpr bool may_stop = is_run_while<Place>;
     using Known = std::conditional_t<may_stop, step_index, Place>;
-    if constexpr (!check_begun<StepF, X0, Known, may_stop, Wrt, Plan, Last...>()) return false;
+    if constexpr (!check_forward<StepF, State, Known, may_stop, Wrt>()) return false;
+    else if constexpr (!check_begun<X0, Wrt, Plan, Last...>()) return false;
     else if constexpr (!check_adjoint<AdjointF, State, Bar, Wrt>()) return false;
     else if constexpr (!check_last<true, StepF, State, Plan, Last...>()) return false;
     else
