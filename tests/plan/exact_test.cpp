@@ -187,9 +187,9 @@ TEST_CASE("totals of a replanned sweep are exact at the edges", "[exact][remaini
       remaining const plan{{n, n, false, s}, [](slot_index) { return -1; }};
       CHECK(of(plan.counts().advances) == big::binomial_sweep(n, s + 1).advances);
       if (n < 4 || s < 2) continue;
-      stored_state const kept[] = {{1, n / 2}};
-      remaining const rest{
-          {n, n, true, s}, kept, 1};  // the back half with one slot fewer, then the front half with all
+      remaining const rest{{n, n, true, s}, [n = n](slot_index slot) {
+                             return slot == 1 ? n / 2 : step_index{-1};
+                           }};  // the back half with one slot fewer, then the front half with all
       CHECK(of(rest.counts().advances) ==
             big::binomial_sweep(n - n / 2, s).advances + big::binomial_sweep(n / 2, s + 1).advances);
       CHECK(of(rest.counts().reversals) == of(n));

@@ -108,10 +108,10 @@ TEST_CASE("any_schedule predicts what its cursor allocates and allocates nothing
 
 TEST_CASE("a replanned sweep allocates what its plan predicts", "[schedule][allocation]") {
   for (tier const where : {tier::memory, tier::disk}) {
-    stored_state const kept[] = {{4, 250, where}, {0, 20}, {7, 35, where}, {2, 299}};
-    for (std::size_t count = 0; count <= 4; ++count)
+    std::vector<stored_state> const all{{4, 250, where}, {0, 20}, {7, 35, where}, {2, 299}};
+    for (std::ptrdiff_t count = 0; count <= 4; ++count)
       for (slot_index const slots : {8, 20, 400}) {
-        remaining const plan{{300, 300, true, slots, 1, true}, kept, count};
+        remaining const plan = rest_around({300, 300, true, slots, 1, true}, {all.begin(), all.begin() + count});
         auto const bytes = cursor_bytes(plan);
         auto const calls = allocations_when_warm(plan);
         CHECK(wide(bytes) == plan.table_bytes());

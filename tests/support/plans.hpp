@@ -21,6 +21,17 @@
 #include <cairn/schedule/two_level.hpp>
 #include <cairn/schedule/uniform.hpp>
 
+/// The rest of a sweep around the listed states; all other slots are empty, and in memory.
+inline cairn::remaining rest_around(cairn::stopped_sweep const& sweep, std::vector<cairn::stored_state> const& kept) {
+  auto const held = [&kept](cairn::slot_index slot) {
+    for (auto const& one : kept)
+      if (one.slot == slot) return one;
+    return cairn::stored_state{slot, -1};
+  };
+  return {sweep, [&](cairn::slot_index slot) { return held(slot).state; },
+          [&](cairn::slot_index slot) { return held(slot).where; }};
+}
+
 /// All actions, `done` included. \pre the plan ends
 template <cairn::schedule Plan>
 std::vector<cairn::action> actions_of(Plan const& plan) {

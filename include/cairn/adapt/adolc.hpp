@@ -55,6 +55,19 @@ class adolc_tags {
   std::map<short, shared_record> records_;
 };
 
+/// What goes from tape to tape by a move.
+struct adolc_record {
+  short tag_ = -1;
+  bool handed_out_ = false;  // the tag goes back
+  own_recording recording_;
+  unsigned entries_[4] = {};
+  std::size_t inputs_ = 0, results_ = 0, measured_ = 0, most_[4] = {};
+  std::vector<std::pair<adouble*, double>> varying_;  // in the order in which they were declared
+  std::uint64_t recordings_ = 0;
+  bool traced_ = false, spilled_ = false, in_memory_ = true;
+  std::size_t stats_[STAT_SIZE] = {};
+};
+
 }  // namespace detail
 
 /// A tape of ADOL-C. ADOL-C has one recording at a time in a program, and no support for threads: those that use it
@@ -72,7 +85,7 @@ class adolc_tags {
 /// that share a working directory, such as the ranks of MPI, need different tags because of these files: tags that are
 /// not given are made from the process id.
 /// If the model divides by a constant c, ADOL-C multiplies by 1 / c, which may differ from double in the last bit.
-class adolc_tape {
+class adolc_tape : detail::adolc_record {
  public:
   using scalar = adouble;  ///< ADOL-C's number
 
@@ -87,20 +100,7 @@ class adolc_tape {
   }
   /// The new tape has tag, buffers and recording. `other` gets another tag if it records again.
   adolc_tape(adolc_tape&& other) noexcept : adolc_tape{unchecked{}, no_tag, other.first_} {
-    std::swap(tag_, other.tag_);
-    std::swap(handed_out_, other.handed_out_);
-    std::swap(recording_, other.recording_);
-    std::swap(entries_, other.entries_);
-    std::swap(inputs_, other.inputs_);
-    std::swap(results_, other.results_);
-    std::swap(measured_, other.measured_);
-    std::swap(most_, other.most_);
-    std::swap(varying_, other.varying_);
-    std::swap(recordings_, other.recordings_);
-    std::swap(traced_, other.traced_);
-    std::swap(spilled_, other.spilled_);
-    std::swap(in_memory_, other.in_memory_);
-    std::swap(stats_, other.stats_);
+    std::swap(static_cast<detail::adolc_record&>(*this), static_cast<detail::adolc_record&>(other));
   }
   adolc_tape& operator=(adolc_tape&&) = delete;
   /// Frees the buffers, and gives the tag back.
@@ -242,8 +242,10 @@ class adolc_tape {
 
   static constexpr short no_tag = -1;
   struct unchecked {};
-  adolc_tape(unchecked, short tag, unsigned entries) noexcept
-      : tag_{tag}, first_{entries}, entries_{entries, entries, entries, entries} {}
+  adolc_tape(unchecked, short tag, unsigned entries) noexcept : first_{entries} {
+    tag_ = tag;
+    for (unsigned& each : entries_) each = entries;
+  }
 
   [[nodiscard]] static detail::adolc_tags& tags() { return detail::adolc_tags::all(); }
   [[nodiscard]] detail::shared_record& record_of_tag() const { return tags().record(tag_); }
@@ -286,16 +288,8 @@ class adolc_tape {
     traced_ = spilled_ = false;
   }
 
-  short tag_;
-  bool handed_out_ = false;  // the tag goes back
-  detail::own_recording recording_;
-  unsigned first_, entries_[4];
-  std::size_t inputs_ = 0, results_ = 0, measured_ = 0, most_[4] = {};
-  std::vector<std::pair<adouble*, double>> varying_;  // in the order in which they were declared
+  unsigned first_;
   std::vector<double> values_, bars_;
-  std::uint64_t recordings_ = 0;
-  bool traced_ = false, spilled_ = false, in_memory_ = true;
-  std::size_t stats_[STAT_SIZE] = {};
 };
 static_assert(replaying_tape<adolc_tape>);
 

@@ -27,16 +27,26 @@ namespace detail {
 
 /// Detects a number of checkpoints after the number of steps, which moves seed and adjoint one place back.
 template <class PlanGiven, class Count, class Seed, class Adjoint, class StateType>
+inline constexpr bool counts_checkpoints = [] {
+  if constexpr (std::is_integral_v<PlanGiven> && std::is_integral_v<Count> && !is_options<Adjoint> && !is_wrt<Adjoint>)
+    return shape_of_adjoint<std::remove_reference_t<Adjoint>, StateType, bar_type<Seed, StateType>>().wrong == fault::none;
+  else return false;
+}();
+template <bool Counted>
 consteval bool check_no_count() {
-  if constexpr (std::is_integral_v<PlanGiven> && std::is_integral_v<Count> && !is_options<Adjoint> &&
-                !is_wrt<Adjoint>) {
-    constexpr bool counted =
-        shape_of_adjoint<std::remove_reference_t<Adjoint>, StateType, bar_type<Seed, StateType>>().wrong == fault::none;
-    static_assert(!counted,
-                  "cairn: a number of checkpoints is a part of the plan; give cairn::uniform{n, {.checkpoints = "
-                  "count}} as the third argument");
-    return !counted;
-  } else return true;
+  static_assert(!Counted,
+                "cairn: a number of checkpoints is a part of the plan; give cairn::uniform{n, {.checkpoints = "
+                "count}} as the third argument");
+  return !Counted;
+}
+
+template <class Adjoint>
+consteval bool check_seeded() {
+  constexpr bool seeded = std::is_void_v<Adjoint>;
+  static_assert(seeded,
+                "cairn: seed and adjoint are two arguments; give the seed, the adjoint of the final state, as 1.0 or "
+                "as `seed(x)`, before the adjoint");
+  return seeded;
 }
 /// A seed takes the final state, p and dp in their own types.
 template <class Seed, class State, class Wrt>
@@ -267,8 +277,8 @@ auto gradient(Step&& step, X0&& x0, PlanGiven const& plan, Seed&& seed, Adjoint&
   } else if constexpr (!detail::check_forward<StepF, State, PlanGiven, false, Wrt>())
     return detail::refuse_gradient<Asked, X0, Seed>();
   else if constexpr (!detail::check_begun<X0, Wrt, Plan, Last...>()) return detail::refuse_gradient<Asked, X0, Seed>();
-  else if constexpr (!detail::check_no_count<PlanGiven, std::remove_cvref_t<Seed>, Adjoint,
-                                             detail::first_of_last<Last...>, State>())
+  else if constexpr (!detail::check_no_count<detail::counts_checkpoints<
+                         PlanGiven, std::remove_cvref_t<Seed>, Adjoint, detail::first_of_last<Last...>, State>>())
     return detail::refuse_gradient<Asked, X0, Adjoint>();
   else if constexpr (!detail::check_seed<std::remove_reference_t<Seed>, State, Wrt>())
     return detail::refuse_gradient<Asked, X0, Seed>();
@@ -292,10 +302,7 @@ auto gradient(Step&& step, X0&& x0, PlanGiven const& plan, Seed&& seed, Adjoint&
 /// Refused: the seed is missing.
 template <class Step, class X0, class PlanGiven, class Adjoint>
 auto gradient(Step&&, X0&&, PlanGiven const&, Adjoint&&) {
-  constexpr bool seeded = std::is_void_v<Adjoint>;
-  static_assert(seeded,
-                "cairn: seed and adjoint are two arguments; give the seed, the adjoint of the final state, as 1.0 or "
-                "as `seed(x)`, before the adjoint");
+  (void)detail::check_seeded<Adjoint>();
   return detail::refuse_gradient<Step, X0, Adjoint>();
 }
 

@@ -167,10 +167,7 @@ class checkpointed_run {
   /// Refused: the seed is missing.
   template <class Adjoint>
   auto reverse(Adjoint&&) {
-    constexpr bool seeded = std::is_void_v<Adjoint>;
-    static_assert(seeded,
-                  "cairn: seed and adjoint are two arguments; give the seed, the adjoint of the final state, as 1.0 or "
-                  "as `seed(x)`, before the adjoint");
+    (void)detail::check_seeded<Adjoint>();
     return detail::refuse<typename detail::refused_bar<Adjoint, State>::type>();
   }
 
@@ -537,15 +534,6 @@ consteval bool check_not_measured() {
   return counts;
 }
 
-template <class Count>
-consteval bool check_no_fourth_number() {
-  constexpr bool number = std::is_integral_v<std::remove_cvref_t<Count>>;
-  static_assert(!number,
-                "cairn: a number of checkpoints is a part of the plan; give cairn::uniform{n, {.checkpoints = "
-                "count}} as the third argument");
-  return !number;
-}
-
 }  // namespace detail
 
 /// Runs `x = step(x, i)`, i = 0..n-1, keeps the checkpoints of `plan`, and returns a run that can be reversed or walked
@@ -582,7 +570,7 @@ template <class Step, class X0, class PlanGiven, class... Last>
   } else if constexpr (!detail::check_forward<StepF, State, PlanGiven, false, Wrt>())
     return detail::refuse_run<Asked, X0>();
   else if constexpr (!detail::check_begun<X0, Wrt, Plan, Last...>()) return detail::refuse_run<Asked, X0>();
-  else if constexpr (!detail::check_no_fourth_number<detail::first_of_last<Last...>>())
+  else if constexpr (!detail::check_no_count<std::is_integral_v<std::remove_cvref_t<detail::first_of_last<Last...>>>>())
     return detail::refuse_run<Asked, X0>();
   else if constexpr (!detail::check_last<true, StepF, State, Plan, Last...>()) return detail::refuse_run<Asked, X0>();
   else if constexpr (!detail::check_counted<State, State, State, adjoint_form::one_step, PlanGiven, Wrt>())

@@ -38,24 +38,9 @@ constexpr void sort(table<T>& values, Before before) noexcept {
         std::swap(values[j], values[j - stride]);
 }
 
-/// Sorts `stored` by slot.
-/// \throws invalid_plan   for a slot that occurs twice, and for slots and states that do not exist
-constexpr void check_stored(table<stored_state>& stored, stopped_sweep const& sweep) {
-  sort(stored, [](stored_state const& a, stored_state const& b) { return a.slot < b.slot; });
-  for (std::size_t k = 0; k < stored.size(); ++k) {
-    auto const [slot, state, where] = stored[k];
-    bool const twice = k > 0 && stored[k - 1].slot == slot;
-    if (twice || slot < 0 || slot >= sweep.slots || state < 0 || state > sweep.steps)
-      throw invalid_plan{"cairn::remaining", twice ? "a slot is named twice" : "no such slot or state",
-                         {{"slot", slot}, {"slots", sweep.slots}, {"state", state}, {"steps", sweep.steps}}, ""};
-  }
-}
-
 /// Moves the states from which open leaves can be run again to the front, in order, and returns their number. The
 /// others follow: the initial state, states after the open steps or inside a leaf, and duplicates.
-/// \throws invalid_plan   as `check_stored`
 constexpr std::size_t put_useful_first(table<stored_state>& stored, stopped_sweep const& sweep) {
-  check_stored(stored, sweep);
   sort(stored, [](stored_state const& a, stored_state const& b) {
     return a.state < b.state || (a.state == b.state && a.slot < b.slot);
   });
@@ -116,28 +101,19 @@ class remaining {
   /// after it, slots >= 0, leaf >= 1, and every stored state is one of the loop
   template <class StateIn, class TierOf = detail::all_in_memory>
     requires requires(StateIn& state_in) { step_index(state_in(slot_index{})); }
-  constexpr remaining(stopped_sweep const& sweep, StateIn state_in, TierOf tier_of = {}) {
-    assign(sweep, state_in, tier_of);
-  }
-  /// \throws invalid_plan   as above, and for a slot that occurs twice or does not exist
-  template <class TierOf = detail::all_in_memory>
-  constexpr remaining(stopped_sweep const& sweep, stored_state const* stored, std::size_t stored_count,
-                      TierOf tier_of = {}) {
-    assign(sweep, stored, stored_count, tier_of);
-  }
-
-  /// Makes a new plan, in the existing memory if that is enough.   \throws invalid_plan
-  template <class StateIn, class TierOf = detail::all_in_memory>
-    requires requires(StateIn& state_in) { step_index(state_in(slot_index{})); }
-  constexpr void assign(stopped_sweep const& sweep, StateIn state_in, TierOf tier_of = {}) {
+  constexpr remaining(stopped_sweep const& sweep, StateIn state_in, TierOf tier_of = {}) : slots_{sweep.slots} {
     detail::check_stop(sweep);
-    std::size_t count = 0;
     auto const can_write = [&](slot_index slot) {
       return step_index(state_in(slot)) != unusable_slot && (!sweep.saves_in_memory || tier_of(slot) == tier::memory);
     };
+    std::size_t count = 0;
     slot_index unwritable = 0;
     for (slot_index slot = 0; slot < sweep.slots; ++slot) {
-      if (step_index(state_in(slot)) >= 0) ++count;
+      step_index const state = step_index(state_in(slot));
+      if (state > sweep.steps)
+        throw invalid_plan{"cairn::remaining", "no such state",
+                           {{"slot", slot}, {"state", state}, {"steps", sweep.steps}}, ""};
+      if (state >= 0) ++count;
       if (!can_write(slot)) ++unwritable;
     }
     start_.stored_.assign(count, {});
@@ -145,20 +121,21 @@ class remaining {
     for (slot_index slot = 0; slot < sweep.slots && count < start_.stored_.size(); ++slot)
       if (step_index const state = step_index(state_in(slot)); state >= 0)
         start_.stored_[count++] = {slot, state, tier_of(slot)};
-    arrange(sweep, tier_of, unwritable, can_write);
-  }
-  /// \throws invalid_plan
-  template <class TierOf = detail::all_in_memory>
-  constexpr void assign(stopped_sweep const& sweep, stored_state const* stored, std::size_t stored_count,
-                        TierOf tier_of = {}) {
-    detail::check_stop(sweep);
-    start_.stored_.assign(stored_count, {});
-    for (std::size_t k = 0; k < stored_count; ++k) start_.stored_[k] = stored[k];
-    auto const can_write = [&](slot_index slot) { return !sweep.saves_in_memory || tier_of(slot) == tier::memory; };
-    slot_index unwritable = 0;
-    if (sweep.saves_in_memory)
-      for (slot_index slot = 0; slot < sweep.slots; ++slot) unwritable += can_write(slot) ? 0 : 1;
-    arrange(sweep, tier_of, unwritable, can_write);
+    std::size_t const useful = detail::put_useful_first(start_.stored_, sweep);
+    start_.gap_ = start_.next_useless_ = useful;
+    start_.free_count_ = detail::list_empty_slots(start_.stored_, useful, sweep, start_.free_, unwritable, can_write);
+    for (std::size_t k = 0; k < start_.free_count_; ++k) {
+      start_.free_[k].where = tier_of(start_.free_[k].slot);
+      one_tier_ = one_tier_ && start_.free_[k].where == tier::memory;
+    }
+    for (stored_state const& stored : start_.stored_) one_tier_ = one_tier_ && stored.where == tier::memory;
+    start_.steps_ = sweep.steps;
+    start_.leaf_ = sweep.leaf;
+    start_.open_ = sweep.open;
+    start_.turned_ = sweep.turned;
+    start_.saves_in_memory_ = sweep.saves_in_memory;
+    start_.finished_ = sweep.turned && sweep.open == 0;
+    start_.enter_ = !start_.finished_;
   }
 
   [[nodiscard]] constexpr step_index steps() const noexcept { return start_.steps_; }  ///< length of the whole loop
@@ -283,27 +260,6 @@ class remaining {
   };
 
  private:
-  template <class TierOf, class CanWrite>
-  constexpr void arrange(stopped_sweep const& sweep, TierOf& tier_of, slot_index unwritable, CanWrite can_write) {
-    std::size_t const useful = detail::put_useful_first(start_.stored_, sweep);
-    slots_ = sweep.slots;
-    start_.gap_ = start_.next_useless_ = useful;
-    start_.free_count_ = detail::list_empty_slots(start_.stored_, useful, sweep, start_.free_, unwritable, can_write);
-    one_tier_ = true;
-    for (std::size_t k = 0; k < start_.free_count_; ++k) {
-      start_.free_[k].where = tier_of(start_.free_[k].slot);
-      one_tier_ = one_tier_ && start_.free_[k].where == tier::memory;
-    }
-    for (stored_state const& stored : start_.stored_) one_tier_ = one_tier_ && stored.where == tier::memory;
-    start_.steps_ = sweep.steps;
-    start_.leaf_ = sweep.leaf;
-    start_.open_ = sweep.open;
-    start_.turned_ = sweep.turned;
-    start_.saves_in_memory_ = sweep.saves_in_memory;
-    start_.finished_ = sweep.turned && sweep.open == 0;
-    start_.enter_ = !start_.finished_;
-  }
-
   /// Calls f(stored states before the gap, its start, its end, the schedule inside), from the last gap to the first.
   template <class Fn>
   constexpr void each_gap(Fn f) const noexcept {

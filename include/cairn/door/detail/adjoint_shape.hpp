@@ -94,23 +94,20 @@ consteval adjoint_shape one_step_adjoint() {
     return adjoint_read<adjoint_form::one_step, Fn, Bar, arguments<x>, arguments<ParamsGiven...>>::get();
   else return adjoint_read<adjoint_form::one_step, Fn, Bar, arguments<x>, arguments<ParamsGiven...>, step_index>::get();
 }
-template <class Fn, class State, class Bar, class... ParamsGiven>
-consteval adjoint_shape leaf_adjoint() {
-  using x = lent_state<State>;
-  if constexpr (!reads_before<Fn, arguments<x, Bar&>, ParamsGiven...>::template before<step_index, step_index>)
-    return no_adjoint(fault::shape);
-  else
-    return adjoint_read<adjoint_form::leaf, Fn, Bar, arguments<x>, arguments<ParamsGiven...>, step_index,
-                        step_index>::get();
+/// The adjoint as (x, bar, first, last), or as (x, x1, bar, i).
+template <adjoint_form Form, class Fn, class State, class Bar, class... ParamsGiven>
+consteval adjoint_shape adjoint_as() {
+  constexpr auto read = []<class... Before, class... Index>(arguments<Before...>, arguments<Index...>) -> adjoint_shape {
+    if constexpr (!reads_before<Fn, arguments<Before..., Bar&>, ParamsGiven...>::template before<Index...>)
+      return no_adjoint(fault::shape);
+    else return adjoint_read<Form, Fn, Bar, arguments<Before...>, arguments<ParamsGiven...>, Index...>::get();
+  };
+  if constexpr (Form == adjoint_form::leaf)
+    return read(arguments<lent_state<State>>{}, arguments<step_index, step_index>{});
+  else return read(arguments<State const&, State const&>{}, arguments<step_index>{});
 }
-template <class Fn, class State, class Bar, class... ParamsGiven>
-consteval adjoint_shape next_adjoint() {
-  if constexpr (!reads_before<Fn, arguments<State const&, State const&, Bar&>,
-                              ParamsGiven...>::template before<step_index>)
-    return no_adjoint(fault::shape);
-  else
-    return adjoint_read<adjoint_form::with_next, Fn, Bar, arguments<State const&, State const&>,
-                        arguments<ParamsGiven...>, step_index>::get();
+[[nodiscard]] constexpr adjoint_form leaf_or_next(bool leaf) noexcept {
+  return leaf ? adjoint_form::leaf : adjoint_form::with_next;
 }
 
 /// Reads an adjoint of four arguments, and p and dp. `auto& bar` of a leaf adjoint would bind to a const x1, so x1 is
@@ -118,15 +115,13 @@ consteval adjoint_shape next_adjoint() {
 template <class Fn, class State, class Bar, class... ParamsGiven>
 consteval adjoint_shape four_argument_adjoint() {
   if constexpr (saved_state<State>) {  // objects have no x1
-    if constexpr (calls<Fn, State&, Bar&, ParamsGiven..., step_index, step_index>)
-      return leaf_adjoint<Fn, State, Bar, ParamsGiven...>();
-    else return next_adjoint<Fn, State, Bar, ParamsGiven...>();
+    constexpr bool as_leaf = calls<Fn, State&, Bar&, ParamsGiven..., step_index, step_index>;
+    return adjoint_as<leaf_or_next(as_leaf), Fn, State, Bar, ParamsGiven...>();
   } else {
     constexpr bool as_leaf = fits<Fn, State, Bar&, ParamsGiven..., step_index, step_index>(),
                    as_next = fits<Fn, State, State, Bar&, ParamsGiven..., step_index>();
     if constexpr (as_leaf && as_next) return no_adjoint(fault::two_readings);
-    else if constexpr (as_leaf) return leaf_adjoint<Fn, State, Bar, ParamsGiven...>();
-    else return next_adjoint<Fn, State, Bar, ParamsGiven...>();
+    else return adjoint_as<leaf_or_next(as_leaf), Fn, State, Bar, ParamsGiven...>();
   }
 }
 
@@ -267,13 +262,12 @@ consteval bool moves_object() {
   else {
     using called = typename untagged<Fn>::type;
     if constexpr (!one_signature<called>) return true;
-    else if constexpr (barless<Bar>)
-      return !calls<called, State const&, ParamsGiven...> && !calls<called, State const&, ParamsGiven..., step_index> &&
-             !calls<called, State const&, ParamsGiven..., step_index, step_index>;
     else
-      return !calls<called, State const&, Bar&, ParamsGiven...> &&
-             !calls<called, State const&, Bar&, ParamsGiven..., step_index> &&
-             !calls<called, State const&, Bar&, ParamsGiven..., step_index, step_index>;
+      return []<class... Own>(arguments<Own...>) {
+        return !calls<called, State const&, Own..., ParamsGiven...> &&
+               !calls<called, State const&, Own..., ParamsGiven..., step_index> &&
+               !calls<called, State const&, Own..., ParamsGiven..., step_index, step_index>;
+      }(std::conditional_t<barless<Bar>, arguments<>, arguments<Bar&>>{});
   }
 }
 
@@ -286,8 +280,7 @@ consteval adjoint_shape shape_of_own() {
     if constexpr (barless<Bar>) {
       constexpr auto read = adjoint_without_bar<adjoint_form::one_step, called, lent_state<State>, ParamsGiven...>();
       return read.form == form_said<Fn> || read.form == adjoint_form::none ? read : no_adjoint(fault::shape);
-    } else if constexpr (form_said<Fn> == adjoint_form::leaf) return leaf_adjoint<called, State, Bar, ParamsGiven...>();
-    else return next_adjoint<called, State, Bar, ParamsGiven...>();
+    } else return adjoint_as<leaf_or_next(form_said<Fn> == adjoint_form::leaf), called, State, Bar, ParamsGiven...>();
   } else if constexpr (!named_as<Fn, unnamed_form>) return {};
   else if constexpr (recorder<Fn>) {
     if constexpr (sizeof...(ParamsGiven) == 0) return recorded_adjoint<record_of<Fn>, reverse_of<Fn>, State, Bar>();

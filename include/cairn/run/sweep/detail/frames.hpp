@@ -45,12 +45,26 @@ struct frame_sum {
   bool known = false;  // otherwise all are to be summed anew
 };
 
+/// What is known of frames, whatever they hold.
+struct frame_book {
+  table<frame_record> records_;
+  frame_id free_ = no_frame, expired_ = no_frame, last_expired_ = no_frame;
+  slot_index in_play_ = 0;
+  void* store_ = nullptr;
+  void const* cursor_ = nullptr;
+  mutable frame_sum sum_;
+  slot_index constructed_ = 0;  // frames with a state
+  byte_limit limit_;
+  bool limited_ = false;  // there is a budget
+  bool grown_ = false;    // something is larger than planned
+};
+
 /// Frames of a state, or of a snapshot. A frame without an owner keeps its memory, and its state until the frame is
 /// needed. Spare capacity, which containers get when steps resize them, stays with states in use: frames that are kept
 /// or free have none, as far as can be seen. Never more than `limit()` frames; allocates only in begin(), and there
 /// only when the number of frames changes. One class: a frame's state, its owners and the lists change together.
 template <class T>
-class frames {
+class frames : frame_book {
  public:
   using value_type = T;
   using settle_fn = void (*)(void* store, frames&);
@@ -467,35 +481,14 @@ class frames {
   }
   void swap(frames& other) noexcept {
     std::swap(states_, other.states_);
-    std::swap(records_, other.records_);
-    std::swap(free_, other.free_);
-    std::swap(expired_, other.expired_);
-    std::swap(last_expired_, other.last_expired_);
-    std::swap(in_play_, other.in_play_);
     std::swap(settle_, other.settle_);
-    std::swap(store_, other.store_);
-    std::swap(cursor_, other.cursor_);
     std::swap(look_, other.look_);
-    std::swap(sum_, other.sum_);
-    std::swap(constructed_, other.constructed_);
-    std::swap(limit_, other.limit_);
-    std::swap(limited_, other.limited_);
-    std::swap(grown_, other.grown_);
+    std::swap(static_cast<frame_book&>(*this), static_cast<frame_book&>(other));
   }
 
   raw_array<T> states_;
-  table<frame_record> records_;
-  frame_id free_ = no_frame, expired_ = no_frame, last_expired_ = no_frame;
-  slot_index in_play_ = 0;
   settle_fn settle_ = nullptr;
-  void* store_ = nullptr;
-  void const* cursor_ = nullptr;
   look_fn look_ = nullptr;
-  mutable frame_sum sum_;
-  slot_index constructed_ = 0;  // frames with a state
-  byte_limit limit_;
-  bool limited_ = false;  // there is a budget
-  bool grown_ = false;    // something is larger than planned
   cached_object helper_;  // of who walks ahead, kept for the next sweep
   friend struct ahead_access;
 };
