@@ -18,13 +18,14 @@ namespace detail {
 struct objective_part {
   static constexpr step_index no_state = (std::numeric_limits<step_index>::max)();  ///< after all others
   static constexpr bool has_end = false;  ///< whether there is a term of the last state as such
-};
-/// An objective with no terms but those of the last state.
-struct only_at_end : objective_part {
   template <class State, class Params, class Emit>
   void running(State const&, Params const&, step_index, Emit&&) const {}
   template <class State, class Bar, class Params, class DP>
   void running_gradient(State const&, Bar&, Params const&, DP&, step_index) const {}
+  template <class State, class Params, class Emit>
+  void ending(State const&, Params const&, step_index, Emit&&) const {}
+  template <class State, class Bar, class Params, class DP>
+  void ending_gradient(State const&, Bar&, Params const&, DP&, step_index) const {}
   template <class Note>
   void each_count(step_index, Note&&) const noexcept {}
   template <class Note>
@@ -34,6 +35,8 @@ struct only_at_end : objective_part {
   [[nodiscard]] step_index last_state() const noexcept { return 0; }
   [[nodiscard]] static constexpr step_index next_after(step_index) noexcept { return no_state; }
 };
+/// An objective with no terms but those of the last state.
+struct only_at_end : objective_part {};
 
 /// A term that is summed over states, state i as often as `Count` says. The final state has no further term.
 template <class Term, class Count>
@@ -54,10 +57,6 @@ class summed_terms : public objective_part {
   void each_number(Note const& note) const { terms_at_.each_number(note); }
   template <class State, class Params>
   static constexpr bool indexed = Term::template indexed<State, Params>;
-  template <class State, class Params, class Emit>
-  void ending(State const&, Params const&, step_index, Emit&&) const {}
-  template <class State, class Bar, class Params, class DP>
-  void ending_gradient(State const&, Bar&, Params const&, DP&, step_index) const {}
   template <class State, class Params, class Scalar>
   static constexpr bool fits = Term::template fits<State, Params, Scalar>;
   static constexpr bool has_derivatives = Term::has_derivative;
@@ -154,9 +153,6 @@ concept objective = std::is_base_of_v<detail::objective_part, T>;
 
 /// No objective: the seed of the sweep defines what is differentiated.
 struct no_objective : detail::only_at_end {
-  /// The final state has no term, either.
-  template <class State, class Params, class Emit>
-  void ending(State const&, Params const&, step_index, Emit&&) const {}
   /// All states are accepted.
   template <class State, class Params, class Scalar>
   static constexpr bool fits = true;

@@ -44,11 +44,8 @@ template <class State, class KeepGoing, class Params>
   else return asked_by<KeepGoing, State, Params>{keep_going, p};
 }
 template <class KeepGoing, class State, class Wrt>
-struct asked_for { using type = KeepGoing; };
-template <class KeepGoing, class State, class Params, class DP>
-struct asked_for<KeepGoing, State, wrt<Params, DP>> { using type = asked_by<KeepGoing, State, Params>; };
-template <class KeepGoing, class State, class Wrt>
-using asked_with = typename asked_for<KeepGoing, State, Wrt>::type;
+using asked_with = std::remove_reference_t<decltype(
+    question_with<State>(std::declval<KeepGoing&>(), std::declval<typename params_in_wrt<Wrt>::p const&>()))>;
 
 template <class KeepGoing, class State>
 struct question_of { static constexpr fault wrong = fault_of_question<KeepGoing, State>(); };
