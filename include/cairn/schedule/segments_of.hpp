@@ -5,6 +5,7 @@
 #include <cairn/core/bytes.hpp>
 #include <cairn/core/detail/compiler.hpp>
 #include <cairn/core/error.hpp>
+#include <cairn/core/sweep_bytes.hpp>
 #include <cairn/core/wide.hpp>
 #include <cairn/rules/frames_needed.hpp>
 #include <cairn/schedule/segments.hpp>
