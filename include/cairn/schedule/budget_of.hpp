@@ -93,13 +93,10 @@ struct budget_of<no_files> {
 
  private:
   [[noreturn]] void refuse(wide least) const {
-    std::int64_t const most = INT64_MAX;
     throw infeasible_budget{
         "cairn::budget_of",
         "no plan keeps the sweep within the budget",
-        {{"budget", std::int64_t(wide(bytes.count()) > wide(most) ? wide(most) : wide(bytes.count()))},
-         {"least", std::int64_t(least > wide(most) ? wide(most) : least)},
-         {"steps", steps}},
+        {{"budget", bytes.count()}, {"least", least}, {"steps", steps}},
         "give at least that many bytes, or a state or an adjoint that is smaller"};
   }
 };

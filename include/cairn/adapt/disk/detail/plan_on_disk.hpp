@@ -94,17 +94,16 @@ class disk_planner {
       wide const middle = low + (high - low) / 2;
       (within(middle) ? high : low) = middle;
     }
-    auto const shown = [](wide bytes) { return std::int64_t((std::min)(bytes, wide(INT64_MAX))); };
     char const* const who = "cairn::budget_of";
     char const* const problem = "no plan keeps the sweep within the budget of memory";
     char const* const advice =
         "give at least that many bytes: besides states the run on disk itself takes 68 KiB, with compression 0.8 MB";
     if (!on_disk_)
       throw infeasible_budget{
-          who, problem, {{"budget", shown(budget)}, {"least", shown(high)}, {"steps", all_steps_}}, advice};
+          who, problem, {{"budget", budget}, {"least", high}, {"steps", all_steps_}}, advice};
     throw infeasible_budget{who, problem,
-                            {{"budget", shown(budget)}, {"least", shown(high)},
-                             {"on disk", shown(on_disk_->count())}, {"bytes of a file", shown(file_)},
+                            {{"budget", budget}, {"least", high},
+                             {"on disk", on_disk_->count()}, {"bytes of a file", file_},
                              {"steps", all_steps_}},
                             advice};
   }

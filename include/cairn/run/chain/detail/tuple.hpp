@@ -14,7 +14,6 @@
 #include <cairn/core/event.hpp>
 #include <cairn/core/sweep_bytes.hpp>
 #include <cairn/door/detail/stage_shape.hpp>
-#include <cairn/run/chain/detail/boxed.hpp>
 #include <cairn/run/chain/detail/call.hpp>
 #include <cairn/run/chain/detail/seed.hpp>
 #include <cairn/run/chain/store.hpp>

@@ -22,7 +22,6 @@
 #include <cairn/run/sweep/detail/end_hash.hpp>
 #include <cairn/run/sweep/detail/execute.hpp>
 #include <cairn/run/sweep/detail/maybe.hpp>
-#include <cairn/run/sweep/detail/raw_array.hpp>
 
 namespace cairn::detail {
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file byte_limit.hpp  The budget of a sweep whose values may grow beyond what was planned.
-#include <cstdint>
 #include <type_traits>
 #include <cairn/core/action.hpp>
 #include <cairn/core/error.hpp>
@@ -33,9 +32,8 @@ struct states_too_large : infeasible_budget {
       : infeasible_budget{"cairn::budget_of",
                           "states, adjoints, tapes or dp have grown, and what the sweep holds is beyond the budget with "
                           "any number of slots",
-                          {{"budget", shown(budget)}, {"bytes", shown(held)}},
+                          {{"budget", budget}, {"bytes", held}},
                           "give at least that many bytes; cairn::measured plans for the states of the first steps"} {}
-  static std::int64_t shown(wide bytes) noexcept { return bytes > wide(INT64_MAX) ? INT64_MAX : std::int64_t(bytes); }
 
   step_index open = -1;  ///< found after a reversal, which has left so many steps
   wide ran = 0;          ///< steps of an action that are not counted yet

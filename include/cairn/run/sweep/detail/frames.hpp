@@ -17,7 +17,7 @@
 #include <cairn/run/sweep/detail/byte_limit.hpp>
 #include <cairn/run/sweep/detail/cached_object.hpp>
 #include <cairn/run/sweep/detail/call.hpp>
-#include <cairn/run/sweep/detail/raw_array.hpp>
+#include <cairn/run/sweep/detail/maybe.hpp>
 #include <cairn/store/store.hpp>
 
 namespace cairn::detail {
