@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// \file chain.hpp  A chain of different stages: the bytes and the time of each.
+/// \file chain.hpp  A chain of different stages: the bytes and the time of each, and the rules of its plans.
 #include <cstddef>
 #include <cstdint>
 #include <vector>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// \file check_adjoint.hpp  Checks the adjoint of a step that communicates.
+/// \file check_adjoint.hpp  Checks the adjoint of a step that communicates, by numbers that are the same on all ranks.
 #include <cstddef>
 #include <cstdint>
 #include <cstring>

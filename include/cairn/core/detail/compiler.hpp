@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file compiler.hpp  Compiler builtins in place of functions of the standard library whose headers cost more to
-/// compile than all of core.
+/// compile than all of core: for addresses, bits and floating-point numbers.
 #include <cstdint>
 
 namespace cairn::detail {

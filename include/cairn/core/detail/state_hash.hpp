@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// \file state_hash.hpp  A 64-bit hash of a state's bytes, by which a sweep recognises a state that it runs again.
+/// \file state_hash.hpp  A 64-bit hash of a state's bytes, by which a sweep recognises a state that it runs again, and
+/// where two such states first differ.
 #include <cstddef>
 #include <cstdint>
 #include <cstring>

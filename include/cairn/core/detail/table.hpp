@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// \file table.hpp  A fixed number of plain values on the heap: the only container of cursors and executors.
+/// \file table.hpp  Plain values on the heap, a fixed number or a growing one: the only containers of cursors and
+/// executors. And who is at fault where their memory is refused.
 #include <cstddef>
 #include <cstdint>
 #include <new>

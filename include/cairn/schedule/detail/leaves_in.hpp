@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// \file leaves_in.hpp  How many leaves a loop has.
+/// \file leaves_in.hpp  How many leaves a loop has, and their actions as those of steps.
 #include <cairn/core/action.hpp>
 
 namespace cairn::detail {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// \file remarks.hpp  What a plan says of its numbers: a refusal, or a remark on those that are likely a mistake.
+/// \file remarks.hpp  What a plan says of its numbers: a refusal, also of a table that is too large, or a remark on
+/// those that are likely a mistake.
 #include <cairn/core/action.hpp>
 #include <cairn/core/detail/compiler.hpp>
 #include <cairn/core/error.hpp>

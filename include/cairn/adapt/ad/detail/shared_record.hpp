@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file shared_record.hpp  A record that a tool has only once, in the program or in a thread: whose recording it
-/// holds, and which thread uses it.
+/// holds, which thread uses it, and copies of the results that are its.
 #include <atomic>
 #include <cstddef>
 #include <cstdint>

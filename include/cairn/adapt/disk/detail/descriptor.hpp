@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// \file descriptor.hpp  Files and folders by their descriptors: nothing is followed, nothing is left open.
+/// \file descriptor.hpp  Files and folders by their descriptors: nothing is followed, nothing is left open. And the
+/// words for what the system refuses.
 #include <algorithm>
 #include <cerrno>
 #include <cstddef>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// \file run_folder.hpp  The folder of one run: its lock, its checkpoints, its two records.
+/// \file run_folder.hpp  The folder of one run: the names in it, its lock, its checkpoints, its two records.
 #include <algorithm>
 #include <array>
 #include <cerrno>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// \file run_journal.hpp  What a run notes on its way back: when, and what is said of it.
+/// \file run_journal.hpp  What a run notes on its way back: when, what is said of it, and when all of it is forgotten.
 #include <algorithm>
 #include <chrono>
 #include <cmath>

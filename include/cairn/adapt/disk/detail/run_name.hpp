@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// \file run_name.hpp  By what a run is the same in two processes, part by part, and which part differs where it is not.
+/// \file run_name.hpp  By what a run is the same in two processes, part by part, which part differs where it is not,
+/// and what may be used of a stopped process.
 #include <array>
 #include <cstddef>
 #include <cstdint>

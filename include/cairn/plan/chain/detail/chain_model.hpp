@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// \file chain_model.hpp  A checked chain with the sums that planners read repeatedly.
+/// \file chain_model.hpp  A checked chain with the sums that planners read repeatedly, and what planners of chains
+/// write: tables, runs, the plan that runs some segments again.
 #include <algorithm>
 #include <array>
 #include <cstddef>

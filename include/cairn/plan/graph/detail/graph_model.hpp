@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// \file graph_model.hpp  A checked graph with the sums that planners read repeatedly.
+/// \file graph_model.hpp  A checked graph with the sums that planners read repeatedly, and a plan played on
+/// its numbers.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// \file seed.hpp  The adjoint of a chain's last state, made from the caller's seed.
+/// \file seed.hpp  What the caller of a chain gave: stages, parameters, and the adjoint of the last state, made from a
+/// seed.
 #include <concepts>
 #include <cstddef>
 #include <tuple>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// \file number_lists.hpp  Lists of the numbers of a value, and what the checks compute from them. For bodies only.
+/// \file number_lists.hpp  Lists of the numbers of a value, their magnitudes, and what the checks compute from them.
+/// For bodies only.
 #include <cstddef>
 #include <cstdint>
 #include <limits>

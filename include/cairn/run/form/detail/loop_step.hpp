@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// \file loop_step.hpp  The step of a loop as a sweep calls it: always with its index, and without p.
+/// \file loop_step.hpp  The step of a loop and its adjoint as a sweep calls them: the step always with its index, and
+/// without p.
 #include <type_traits>
 #include <utility>
 #include <cairn/door/detail/leaf_bytes.hpp>

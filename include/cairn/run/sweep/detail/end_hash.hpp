@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// \file end_hash.hpp  What an adjoint that runs steps again is told of the state at their end.
+/// \file end_hash.hpp  What an adjoint that runs steps again is told of the state at their end; hashes of what is kept.
 #include <cstdint>
 #include <cairn/core/action.hpp>
 #include <cairn/core/error.hpp>

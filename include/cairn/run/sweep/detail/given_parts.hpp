@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// \file given_parts.hpp  What the caller of a verb gave, beside what the sweep is made of.
+/// \file given_parts.hpp  What the caller of a verb gave, beside what the sweep is made of, and the agreement of a
+/// process that runs it alone.
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// \file maybe.hpp  A value that may be missing, for what a sweep or a workspace holds.
+/// \file maybe.hpp  How a sweep or a workspace holds values of the caller's types: one that may be missing, one that a
+/// move can always replace, and memory for many.
 #include <cstddef>
 #include <new>
 #include <type_traits>
