@@ -93,14 +93,6 @@ template <class Cursor>
 concept cursor = detail::copyable_value<Cursor> && requires(Cursor c) { { c.next() } -> std::same_as<action>; };
 
 namespace detail {
-/// An action over steps, on the state in memory.
-[[nodiscard]] constexpr action of_steps(action_kind kind, step_index from, step_index to) noexcept {
-  return {kind, tier::memory, content::state, no_slot, from, to};
-}
-/// An action on the state in a slot in memory.
-[[nodiscard]] constexpr action of_slot(action_kind kind, slot_index slot, step_index at) noexcept {
-  return {kind, tier::memory, content::state, slot, at, 0};
-}
 /// An integer type for counts of steps or slots. Any width: `long long` and std::int64_t differ on some platforms.
 template <class T>
 concept counts_steps = std::integral<T> && !std::same_as<T, bool> && requires(T n) { step_index{n}; };

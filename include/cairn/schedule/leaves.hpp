@@ -27,7 +27,7 @@ class leaves : public detail::plan_around<Plan> {
       : detail::plan_around<Plan>{checked(steps, size, std::move(over))},
         steps_{steps},
         size_{size},
-        start_{plan_.walk(), steps, size} {}
+        start_{plan_.walk(), plan_.steps(), steps, size} {}
 
   [[nodiscard]] constexpr step_index steps() const noexcept { return steps_; }  ///< loop length
   /// Steps of a leaf, as given.
@@ -70,15 +70,18 @@ class leaves : public detail::plan_around<Plan> {
   class cursor {
    public:
     /// Made by the plan.
-    constexpr cursor(cursor_of<Plan> const& over, step_index steps, step_index size)
-        : over_{over}, steps_{steps}, size_{size} {}
+    constexpr cursor(cursor_of<Plan> const& over, step_index count, step_index steps, step_index size)
+        : over_{over}, first_{count, steps, size} {}
     [[nodiscard]] constexpr action next() {  ///< the next action
-      return detail::over_steps(over_.next(), size_, steps_);
+      action a = over_.next();
+      a.from = first_(a.from);
+      a.to = first_(a.to);
+      return a;
     }
 
    private:
     cursor_of<Plan> over_;
-    step_index steps_, size_;
+    detail::first_step first_;
   };
 
  private:

@@ -40,24 +40,29 @@ class online_segments {
   class cursor {
    public:
     [[nodiscard]] constexpr action next() {  ///< the next action
-      action a = detail::over_steps(over_.next(), length_, steps_);
+      action a = over_.next();
+      a.from = first_(a.from);
+      a.to = first_(a.to);
       if (a.kind == action_kind::turn) a.from = live_;
       return a;
     }
     /// See `open_cursor`.   \throws invalid_call   as `online`
     constexpr void stop_at(step_index steps, step_index live) {
-      step_index const count = detail::leaves_in(steps, length_);
+      step_index const count = detail::leaves_in(steps, first_.leaf);
       over_.stop_at(count, count);
-      steps_ = steps, live_ = live;
+      first_.count = count, first_.steps = steps, live_ = live;
     }
     [[nodiscard]] constexpr bool lags() const noexcept { return false; }  ///< it decides on a state at once
 
    private:
     friend online_segments;
-    constexpr cursor(online::cursor const& over, step_index length) noexcept : over_{over}, length_{length} {}
+    constexpr cursor(online::cursor const& over, step_index length) noexcept
+        : over_{over}, first_{INT64_MAX / length, INT64_MAX, length} {}
 
     online::cursor over_;
-    step_index length_, steps_ = -1, live_ = 0;
+    // Before the stop, what is too large stands for no end.
+    detail::first_step first_;
+    step_index live_ = 0;
   };
 
  private:

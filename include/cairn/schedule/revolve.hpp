@@ -144,7 +144,7 @@ class revolve {
     constexpr action save() noexcept {
       kept_[++top_].at = live_;
       phase_ = phase::advance;
-      return detail::of_slot(action_kind::save, top_ - unslotted_, live_);
+      return {action_kind::save, tier::memory, content::state, top_ - unslotted_, live_, 0};
     }
     [[gnu::always_inline]] constexpr action advance() noexcept {
       slot_index const slots = total_ - top_;
@@ -168,27 +168,27 @@ class revolve {
       step_index const from = live_;
       live_ += length;
       phase_ = end_ - live_ > 1 ? phase::save : arrived_;
-      return detail::of_steps(action_kind::advance, from, live_);
+      return {action_kind::advance, tier::memory, content::state, no_slot, from, live_};
     }
     constexpr action turn() noexcept {
       arrived_ = phase::reverse;
       phase_ = end_ > 0 ? phase::reverse : phase::done;
-      return detail::of_steps(action_kind::turn, live_, end_);
+      return {action_kind::turn, tier::memory, content::state, no_slot, live_, end_};
     }
     constexpr action reverse() noexcept {
       step_index const to = end_--;
       phase_ = end_ > 0 ? phase::load : phase::done;
-      return detail::of_steps(action_kind::reverse, end_, to);
+      return {action_kind::reverse, tier::memory, content::state, no_slot, end_, to};
     }
     constexpr action load() noexcept {
       live_ = kept_[top_].at;
       slot_index const slot = top_ - unslotted_;
       phase_ = end_ - live_ > 1 ? phase::advance : slot == no_slot ? phase::reverse : phase::drop;
-      return detail::of_slot(action_kind::load, slot, live_);
+      return {action_kind::load, tier::memory, content::state, slot, live_, 0};
     }
     constexpr action drop() noexcept {
       phase_ = phase::reverse;
-      return detail::of_slot(action_kind::drop, top_-- - unslotted_, 0);
+      return {action_kind::drop, tier::memory, content::state, top_-- - unslotted_, 0, 0};
     }
     detail::table<held_state> kept_;  // the kept states, lowest step first; the cursor's only memory
     step_index end_;            // steps [0, end_) are not yet reversed

@@ -75,30 +75,30 @@ class segments {
         case phase::save:
           kept_[std::size_t(++top_)] = live_;
           phase_ = phase::advance;
-          return detail::of_slot(action_kind::save, top_, live_);
+          return {action_kind::save, tier::memory, content::state, top_, live_, 0};
         case phase::advance: {
           step_index const from = live_;
           live_ += split(end_ - live_, slots_ - 1 - top_);
           phase_ = end_ - live_ > length_ ? phase::save : arrived_;
-          return detail::of_steps(action_kind::advance, from, live_);
+          return {action_kind::advance, tier::memory, content::state, no_slot, from, live_};
         }
         case phase::turn:
           arrived_ = phase::reverse;
           phase_ = end_ > 0 ? phase::reverse : phase::done;
-          return detail::of_steps(action_kind::turn, live_, end_);
+          return {action_kind::turn, tier::memory, content::state, no_slot, live_, end_};
         case phase::reverse: {
           step_index const to = end_;
           end_ = live_;
           phase_ = end_ > 0 ? phase::load : phase::done;
-          return detail::of_steps(action_kind::reverse, end_, to);
+          return {action_kind::reverse, tier::memory, content::state, no_slot, end_, to};
         }
         case phase::load:
           live_ = kept_[std::size_t(top_)];
           phase_ = end_ - live_ > length_ ? phase::advance : phase::drop;
-          return detail::of_slot(action_kind::load, top_, live_);
+          return {action_kind::load, tier::memory, content::state, top_, live_, 0};
         case phase::drop:
           phase_ = phase::reverse;
-          return detail::of_slot(action_kind::drop, top_--, 0);
+          return {action_kind::drop, tier::memory, content::state, top_--, 0, 0};
         default: return {};
       }
     }

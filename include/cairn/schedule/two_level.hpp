@@ -160,13 +160,13 @@ class two_level {
       bool const last = at_ == count_ - 1;
       if (!last) ++at_;
       phase_ = last ? phase::turn : phase::save;
-      return detail::of_steps(action_kind::advance, from, last ? steps_ : first(at_));
+      return {action_kind::advance, tier::memory, content::state, no_slot, from, last ? steps_ : first(at_)};
     }
     constexpr action turn() noexcept {
       open_ = steps_;
       phase_ = steps_ > 0 ? phase::inside : phase::done;
       enter_ = true;
-      return detail::of_steps(action_kind::turn, steps_, steps_);
+      return {action_kind::turn, tier::memory, content::state, no_slot, steps_, steps_};
     }
     /// Loads the start of the period; after the last such load, the start is dropped.
     constexpr action load() noexcept {

@@ -97,7 +97,7 @@ class uniform {
 
     constexpr action save() noexcept {
       phase_ = phase::advance;
-      return detail::of_slot(action_kind::save, slot(), live_);
+      return {action_kind::save, tier::memory, content::state, slot(), live_, 0};
     }
     constexpr action advance() noexcept {
       step_index const from = live_;
@@ -109,17 +109,17 @@ class uniform {
         ++live_;
       }
       phase_ = end_ - live_ > 1 ? phase::save : arrived_;
-      return detail::of_steps(action_kind::advance, from, live_);
+      return {action_kind::advance, tier::memory, content::state, no_slot, from, live_};
     }
     constexpr action turn() noexcept {
       arrived_ = phase::reverse;
       phase_ = end_ > 0 ? phase::reverse : phase::done;
-      return detail::of_steps(action_kind::turn, live_, end_);
+      return {action_kind::turn, tier::memory, content::state, no_slot, live_, end_};
     }
     constexpr action reverse() noexcept {
       step_index const to = end_--;
       phase_ = end_ > 0 ? phase::load : phase::done;
-      return detail::of_steps(action_kind::reverse, end_, to);
+      return {action_kind::reverse, tier::memory, content::state, no_slot, end_, to};
     }
     /// The forward run keeps only the first state of a block; the reverse sweep keeps all states of the block.
     constexpr action load() noexcept {
@@ -130,11 +130,11 @@ class uniform {
         live_ = end_ - 1;
       }
       phase_ = end_ - live_ > 1 ? phase::advance : phase::drop;
-      return detail::of_slot(action_kind::load, slot(), live_);
+      return {action_kind::load, tier::memory, content::state, slot(), live_, 0};
     }
     constexpr action drop() noexcept {
       phase_ = phase::reverse;
-      return detail::of_slot(action_kind::drop, slot(), 0);
+      return {action_kind::drop, tier::memory, content::state, slot(), 0, 0};
     }
     /// The first states of blocks 0 .. j fill slots 0 .. j. The inner states of block j follow, because the later
     /// blocks are done.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// \file leaves_in.hpp  How many leaves a loop has, and their actions as those of steps.
+/// \file leaves_in.hpp  How many leaves a loop has, and where they begin.
+#include <cstdint>
 #include <cairn/core/action.hpp>
 
 namespace cairn::detail {
@@ -10,13 +11,14 @@ namespace cairn::detail {
 [[nodiscard]] constexpr step_index leaves_in(step_index steps, step_index leaf) noexcept {
   return steps / leaf + (steps % leaf != 0 ? 1 : 0);
 }
-/// An action over whole leaves as one over steps. Without an end, `steps` < 0, a number that is too large stands for none.
-[[nodiscard]] constexpr action over_steps(action a, step_index leaf, step_index steps) noexcept {
-  for (step_index* const i : {&a.from, &a.to}) {
-    if (__builtin_mul_overflow(*i, leaf, i)) *i = INT64_MAX;
-    if (steps >= 0 && *i > steps) *i = steps;
+/// The step at which leaf `i` begins, and `steps` from leaf `count` on, where the loop ends. In unsigned arithmetic, so
+/// that even a wrong plan cannot cause undefined behaviour.
+struct first_step {
+  step_index count, steps, leaf;
+
+  [[nodiscard]] constexpr step_index operator()(step_index i) const noexcept {
+    return i < count ? step_index(std::uint64_t(i) * std::uint64_t(leaf)) : steps;
   }
-  return a;
-}
+};
 
 }  // namespace cairn::detail

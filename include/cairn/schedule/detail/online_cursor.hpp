@@ -290,11 +290,11 @@ class online_cursor {
     top().at = at_;
     top().slot = slot;
     phase_ = phase::take;
-    return of_slot(action_kind::drop, slot, 0);
+    return {action_kind::drop, tier::memory, content::state, slot, 0, 0};
   }
   constexpr action take() noexcept {
     phase_ = phase::leave;
-    return of_slot(action_kind::save, top().slot, at_);
+    return {action_kind::save, tier::memory, content::state, top().slot, at_, 0};
   }
   constexpr action leave() noexcept {
     online_choice wanted{at_ + 1};
@@ -306,7 +306,7 @@ class online_cursor {
     at_ = wanted.at;
     victim_ = wanted.victim;
     phase_ = phase::candidate;
-    return of_steps(action_kind::advance, from_, at_);
+    return {action_kind::advance, tier::memory, content::state, no_slot, from_, at_};
   }
 
   /// Work of the next decision, in the unit of `work_limit`. If no slot is empty, it is estimated by the last decision:
@@ -319,21 +319,21 @@ class online_cursor {
   /// Drops the entry of the live state, which need not also be kept.
   constexpr action idle() noexcept {
     phase_ = phase::turn;
-    return of_slot(action_kind::drop, kept_[top_--].slot, 0);
+    return {action_kind::drop, tier::memory, content::state, kept_[top_--].slot, 0, 0};
   }
   constexpr action turn() noexcept {
     phase_ = end_ == 0 ? phase::done : live_ == end_ ? phase::load : phase::reverse;
-    return of_steps(action_kind::turn, live_, steps_);
+    return {action_kind::turn, tier::memory, content::state, no_slot, live_, steps_};
   }
   constexpr action reverse() noexcept {
     step_index const to = end_--;
     phase_ = end_ > 0 ? phase::load : phase::done;
-    return of_steps(action_kind::reverse, end_, to);
+    return {action_kind::reverse, tier::memory, content::state, no_slot, end_, to};
   }
   constexpr action load() noexcept {
     live_ = top().at;
     phase_ = top_ < entered_ ? enter() : end_ - live_ > 1 ? phase::advance : phase::drop;
-    return of_slot(action_kind::load, top().slot, live_);
+    return {action_kind::load, tier::memory, content::state, top().slot, live_, 0};
   }
   /// Begins the gap after a state that was kept in the forward run.
   constexpr phase enter() noexcept {
@@ -351,23 +351,23 @@ class online_cursor {
   }
   constexpr action lift() noexcept {
     phase_ = phase::move;
-    return of_slot(action_kind::drop, kept_[top_--].slot, 0);
+    return {action_kind::drop, tier::memory, content::state, kept_[top_--].slot, 0, 0};
   }
   constexpr action move() noexcept {
     step_index const from = live_;
     live_ = kept_[top_ + 1].at;
     phase_ = phase::save;
-    return of_steps(action_kind::advance, from, live_);
+    return {action_kind::advance, tier::memory, content::state, no_slot, from, live_};
   }
   constexpr action drop() noexcept {
     phase_ = phase::reverse;
-    return of_slot(action_kind::drop, kept_[top_--].slot, 0);
+    return {action_kind::drop, tier::memory, content::state, kept_[top_--].slot, 0, 0};
   }
   constexpr action advance() noexcept {
     step_index const from = live_;
     live_ += end_ - from > 1 && slots_ - top_ > 1 ? split() : end_ - from - 1;
     phase_ = end_ - live_ > 1 ? phase::save : phase::reverse;
-    return of_steps(action_kind::advance, from, live_);
+    return {action_kind::advance, tier::memory, content::state, no_slot, from, live_};
   }
   [[nodiscard]] constexpr step_index split() noexcept {
     online_slot* const own = &top();
@@ -380,7 +380,7 @@ class online_cursor {
     ++top_;
     top().at = live_;
     phase_ = phase::advance;
-    return of_slot(action_kind::save, top().slot, live_);
+    return {action_kind::save, tier::memory, content::state, top().slot, live_, 0};
   }
 
   /// Adds the turn and all that follows it, in closed form, gap by gap from the last. The peak is that of the forward
