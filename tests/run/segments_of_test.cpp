@@ -87,7 +87,7 @@ TEST_CASE("a budget of a loop that runs backwards is kept, and more bytes never 
         return cost.step_calls + cost.steps_again;
       };
       CHECK(ran >= within(budget.bytes));
-      auto const less = cairn::byte_size{budget.bytes.count() - 256};  // than what the model itself holds
+      auto const less = cairn::byte_size{budget.bytes.count() - 320};  // than what the model itself holds
       if (times > 1.2) CHECK(ran <= within(less));
     }
   }

@@ -192,7 +192,7 @@ void differentiate_into(result_memory<bar_in<ModelType, std::remove_const_t<X0>>
       auto const values = values_for<Bar>(step, std::as_const(x0), like, adjoint, by, asked.options, form);
       sweep_parts measured;
       Plan const& plan = [&]() -> decltype(auto) {
-        if constexpr (!measured_budget<Place>) return values.plan_from(place);
+        if constexpr (!measured_budget<Place>) return values.plan_from(place, asked);
         else {  // a probe never adds to the result
           auto scratch = copy_of(dp);
           losses probed{objective, p, scratch};

@@ -80,8 +80,6 @@ auto refuse_gradient() {
       Seed, typename refused_state<std::remove_cvref_t<Step>, std::remove_cvref_t<X0>>::type>::type>();
 }
 
-/// What runs a sweep on disk.
-template <class Keeper> using sweep_of = typename std::remove_cvref_t<Keeper>::keeps_runs;
 /// A sweep whose functions are bound.   \param plan  a schedule   \param limit  of a budget
 /// \param parts  what the caller gave, for a run on disk
 template <class Bar, class State, class Asked, class Parts, class Limit, class Step, class X0, class Plan, class Seed,
@@ -148,7 +146,14 @@ template <class PlanGiven, class Values>
   else {
     wide const state = values.sizes(steps_of(place), 1).state;
     if constexpr (measured_budget<PlanGiven>) return limited_to(place.budget.bytes.count(), parts, state);
-    else return limited_to(place.bytes.count(), parts, state);
+    else {
+      auto limit = limited_to(place.bytes.count(), parts, state);
+      if constexpr (requires { PlanGiven::has_leaves; }) {  // may grow into half of what is left
+        wide const more = limit.budget > parts.total() ? (limit.budget - parts.total()) / 2 : 0;
+        limit.beside += more, limit.tapes += more;
+      }
+      return limit;
+    }
   }
 }
 /// The same where nothing can be predicted.
@@ -186,7 +191,7 @@ Bar gradient_as(Asked const& asked, Step& step, X0&& x0, Place const& place, See
   auto const values = values_for<Bar>(run, std::as_const(x0), seed, back, asked.by, asked.options, form);
   sweep_parts measured;
   Plan const& plan = [&]() -> decltype(auto) {
-    if constexpr (!measured_budget<Place>) return values.plan_from(place);
+    if constexpr (!measured_budget<Place>) return values.plan_from(place, asked);
     else {
       auto scratch = copy_of(by.dp);  // a probe never adds to the caller's sum
       auto probed = bind_adjoint<State, Bar>(adjoint, by.p, scratch);

@@ -521,8 +521,19 @@ template <class Step, class Wrt, class KeepGoing = no_terms>
   return all;
 }
 
-/// Stands for the adjoint of a loop that is kept, which is given later.
-struct adjoint_later {};
+/// Stands for the adjoint of a loop that is kept, which is given later. A step may know what a leaf holds.
+template <class Step, class Params>
+struct adjoint_later {
+  Step& step;
+  Params const& p;
+  template <class State>
+  [[nodiscard]] wide leaf_bytes(State& x, step_index leaf, step_index steps) const
+    requires requires { function_in(step).leaf_bytes(x, p, leaf, steps); }
+  {
+    return function_in(step).leaf_bytes(x, p, leaf, steps);
+  }
+  [[nodiscard]] wide leaf_known(step_index leaf) const { return detail::leaf_known(step, leaf); }
+};
 /// A loop that is kept does not know its adjoint when it runs.
 template <class PlanGiven>
 consteval bool check_not_measured() {
@@ -582,9 +593,9 @@ template <class Step, class X0, class PlanGiven, class... Last>
     // The adjoint comes later: it may take x1, and make a new bar from the old.
     constexpr sweep_form form{.step = detail::shapes_with<Wrt>::template step<StepF, State>().form,
                               .adjoint = adjoint_form::with_next, .adjoint_by_value = true, .keeps_run = true};
-    detail::adjoint_later const later;
+    detail::adjoint_later const later{step, detail::params_of(by).p};
     auto const values = detail::values_for<State>(step, std::as_const(x0), x0, later, by, asked.options, form);
-    Plan const& found = values.plan_from(plan);
+    Plan const& found = values.plan_from(plan, asked);
     auto const limit = detail::limit_of(plan, values, detail::predict<PlanGiven>(asked, found, values, {}));
     detail::forward_by_plan<std::remove_const_t<decltype(limit)>> const forward{limit};
     auto const parts = detail::parts_of_run(step, by);

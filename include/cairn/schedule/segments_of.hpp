@@ -78,9 +78,11 @@ class best_segments {
 /// of a plan, as `budget_of` is for checkpoints alone.
 ///
 /// Counts x0, bar, p and dp, what one call of `keep` at x0 returns, and what a sweep keeps, and takes the `segments` that
-/// run the fewest steps forward: one segment if the kept parts of all steps fit. Kept parts have the bytes of the first.
-/// \throws infeasible_budget   before any step runs, with the least budget, if no plan fits   \throws invalid_call   if
-///   the step is not reversible, or the bytes of what `keep` returns are not known
+/// run the fewest steps forward: one segment if the kept parts of all steps fit. Kept parts that are larger have half
+/// of what the plan leaves over; beyond that the oldest of a segment are dropped, and their steps run again.
+/// \throws infeasible_budget   before any step runs, with the least budget, if no plan fits; by the sweep, if the part
+///   of one step has no room   \throws invalid_call   if the step is not reversible, or the bytes of what `keep`
+///   returns are not known
 /// \ingroup start
 struct segments_of {
   step_index steps = 0;    ///< loop length, >= 0

@@ -12,10 +12,10 @@ TEST_CASE("a budget for the longest loop is planned at once, on disk too") {
   state const x0(1000);
   auto const plan_of = [&x0](auto const& budget) {
     auto const step = [](state&) {};
-    cairn::detail::adjoint_later const adjoint;
     double dp = 0, p = 0;
+    cairn::detail::adjoint_later const adjoint{step, p};
     return cairn::detail::values_for<state>(step, x0, x0, adjoint, cairn::wrt{p, dp}, cairn::no_options{}, {})
-        .plan_from(budget);
+        .plan_from(budget, cairn::no_options{});
   };
   auto const plan = plan_of(cairn::budget_of{INT64_MAX, "1GB", run, "20GB"});
   CHECK(plan.steps() == INT64_MAX);

@@ -76,11 +76,11 @@ std::int64_t refused_with(std::string const& name, vec const& x0, Budget const& 
 }
 template <class Budget>
 cairn::any_schedule plan_of(Budget const& budget, vec const& x0) {
-  cairn::detail::adjoint_later const adjoint;
   double dp = 0;
   auto const step = [](vec&) {};
+  cairn::detail::adjoint_later const adjoint{step, p};
   return cairn::detail::values_for<vec>(step, x0, x0, adjoint, cairn::wrt{p, dp}, cairn::no_options{}, {})
-      .plan_from(budget);
+      .plan_from(budget, cairn::no_options{});
 }
 std::uint64_t bytes_of_checkpoints(cairn::disk const& run) {
   std::uint64_t sum = 0;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <type_traits>
 #include <cairn/core/action.hpp>
+#include <cairn/core/sweep_bytes.hpp>
 #include <cairn/door/detail/callable.hpp>
 #include <cairn/door/detail/signature.hpp>
 #include <cairn/door/detail/user_function.hpp>
@@ -61,6 +62,7 @@ struct loop_begins {
   step_index steps = -1;  ///< length of the loop; -1 if it is not known yet
   step_index leaf = 1;    ///< most steps that one adjoint call of its plan reverses
   bool anew = false;      ///< a new loop follows, whatever the last one recorded
+  wide leaf_bytes = unknown_bytes;  ///< what a budget leaves for what a leaf holds
 };
 /// Asks a step that repeats what it recorded to choose anew.
 struct chosen_anew {};

@@ -34,9 +34,9 @@ namespace cairn {
 /// an objective are added state by state. The step has any form; the outer one is out of place like it, or else in place.
 /// An object is in state i when the adjoint is called, and in the segment's first state afterwards.
 ///
-/// Memory of a segment of k steps: k kept parts and one state, two if the step is out of place, one more for an adjoint
-/// with x1. Lvalues are kept by reference, see `hooked`; of rvalues step and adjoint have copies. One model serves one
-/// loop at a time; a copy has memory of its own.
+/// Memory of a segment of k steps: k kept parts and one state, two if the step is out of place or the adjoint takes x1;
+/// of an object three snapshots, four if the adjoint moves it. Lvalues are kept by reference, see `hooked`; of rvalues
+/// step and adjoint have copies. One model serves one loop at a time; a copy has memory of its own.
 /// \throws reversal_error   by the sweep, if a state that was made differs by more than `reversible_options` allow
 template <class Step, class Keep, class Back>
 class reversible {

@@ -116,7 +116,8 @@ struct loop_adjoint {
   [[nodiscard]] wide leaf_bytes(lent& x, step_index leaf, step_index steps) const
     requires(weighs_leaf_bytes<Fn, lent> || requires { function_in(adjoint).leaf_bytes(x, loop.p, leaf, steps); })
   {
-    if constexpr (weighs_leaf_bytes<Fn, lent>) return leaf_bytes_of(adjoint, x, leaf, steps);
+    if constexpr (!requires { function_in(adjoint).leaf_bytes(x, loop.p, leaf, steps); })
+      return leaf_bytes_of(adjoint, x, leaf, steps);
     else return function_in(adjoint).leaf_bytes(x, loop.p, leaf, steps);
   }
   [[nodiscard]] wide leaf_bytes(step_index steps) const
@@ -126,6 +127,11 @@ struct loop_adjoint {
   }
   [[nodiscard]] wide leaf_known(step_index steps) const {
     return detail::leaf_known(adjoint, steps);
+  }
+  void leaf_within(wide bytes) const
+    requires requires { function_in(adjoint).leaf_within(bytes); }
+  {
+    function_in(adjoint).leaf_within(bytes);
   }
   [[nodiscard]] wide leaf_held() const
     requires says_leaf_held<Fn>

@@ -226,6 +226,10 @@ class reversal {
       auto& x = live_of(states);
       if constexpr (tells_ends && requires { states.end_behind_live(a.to); })
         adjoint_.ends_in(states.end_behind_live(a.to));
+      if constexpr (requires { function_in(adjoint_).leaf_within(wide{}); }) {
+        if constexpr (Limited) function_in(adjoint_).leaf_within(states.limits().limit_now().leaf_bytes());
+        else function_in(adjoint_).leaf_within(unknown_bytes);
+      }
       State const* x1 = nullptr;
       if constexpr (shape.form == adjoint_form::with_next) x1 = address_of(states.next());
       if constexpr (reads_object && requires { states.read_by(a.from, [] {}); })

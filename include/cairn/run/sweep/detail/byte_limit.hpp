@@ -19,6 +19,8 @@ struct byte_limit {
   /// Parts of `beside` that may grow, as they were planned, and then as large as they have been.
   wide adjoints = 0, tapes = 0, terms = 0, gradient = 0;
   bool replanned = false;  ///< slots were given up
+  /// What is left for what a leaf holds.
+  [[nodiscard]] constexpr wide leaf_bytes() const noexcept { return budget == unknown_bytes ? budget : tapes; }
 };
 /// \param parts  of the plan
 [[nodiscard]] constexpr byte_limit limited_to(wide budget, sweep_parts const& parts, wide state) noexcept {

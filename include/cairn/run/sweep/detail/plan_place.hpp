@@ -131,6 +131,9 @@ struct plan_obeyed<PlanGiven> {
 };
 template <class PlanGiven> using plan_type = typename plan_obeyed<PlanGiven>::type;
 
+/// What runs a sweep on disk.
+template <class Keeper> using sweep_of = typename std::remove_cvref_t<Keeper>::keeps_runs;
+
 /// What was given to a verb in the place of its plan, and beside it: all that bytes are counted from.
 template <class State, class Bar, class Step, class Seed, class Adjoint, class Wrt, class Options>
 struct counted_values {
@@ -167,13 +170,18 @@ struct counted_values {
     check_choices(all);
     return all;
   }
-  /// The plan for what was given in its place.
-  template <class PlanGiven>
-  [[nodiscard]] constexpr decltype(auto) plan_from(PlanGiven const& place) const {
+  /// The plan for what was given in its place.   \param asked  what was given beside
+  template <class PlanGiven, class Asked>
+  [[nodiscard]] constexpr decltype(auto) plan_from(PlanGiven const& place, [[maybe_unused]] Asked const& asked) const {
     if constexpr (filed_budget<PlanGiven>) {
       auto all = sizes_for_budget(place.steps);
       auto const bytes_of_plan = [&](auto const& tried, slot_index in_memory) {
-        if constexpr (requires { PlanGiven::has_leaves; }) all.tape = leaf_known(adjoint, tried.leaf());
+        if constexpr (requires { PlanGiven::has_leaves; }) {
+          all.tape = leaf_known(adjoint, tried.leaf());
+          if constexpr (Asked::on_disk)  // with the states by which a sweep that goes on is checked
+            all.files = sweep_of<decltype(asked.work)>::memory_bytes(asked.work, tried.slots(), form.keeps_run) +
+                        2 * all.state;
+        }
         return parts_with(tried, in_memory, form, all, check_asked(options)).total();
       };
       return PlanGiven::files::plan_for(place, x0, form, bytes_of_plan);

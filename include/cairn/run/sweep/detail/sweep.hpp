@@ -133,7 +133,8 @@ class sweep : public within_budget<sweep<State, Plan, Store, Options>, State, st
   template <class Step, class X0>
   void begin(Step& step, X0&& x0, Plan const& plan, sweep_form form, bool knows_length = true) {
     check_tiers<store_type>(operation_, plan, x0);
-    begin_loop(step, {knows_length ? step_index(plan.steps()) : -1, plan.leaf()});
+    begin_loop(step, {knows_length ? step_index(plan.steps()) : -1, plan.leaf(), false,
+                      budgeted::limit().leaf_bytes()});
     adopt(plan);
     work_.initial_hash_ = 0;
     work_.walk_ = plan.walk();

@@ -3,6 +3,7 @@
 /// \file reversible_parts.hpp  The step of a loop that can run backwards, what it keeps, and its adjoint, which takes a
 /// whole segment.
 #include <limits>
+#include <optional>
 #include <type_traits>
 #include <utility>
 #include <cairn/core/bytes_of.hpp>
@@ -142,7 +143,7 @@ struct reversible_functions {
   }
   template <class State, class Params>
   void keep_part(memory<State, Params>& into, State const& x, Params const& p, step_index const i) const {
-    into.collect(i, [&]() -> decltype(auto) {
+    into.collect(i, x, [&]() -> decltype(auto) {
       if constexpr (keeps) return step_call<keep_function, Params, State const&>::call(*keep, p, i, x);
       else return no_kept_part{};
     });
@@ -152,11 +153,48 @@ struct reversible_functions {
     if constexpr (keeps) back_call<State, Params>::call(*back, p, i, x, from.of(i));
     else back_call<State, Params>::call(*back, p, i, x);
   }
+  /// Weighs what segments hold, by one part that is kept of x. States: the end of the segment, and beside it the one
+  /// that a step out of place, or an adjoint with x1, takes; of an object the first one and the one that was made.
+  /// \param next  the adjoint takes x1, or moves the object
+  template <class State, class Params>
+  void weigh(segment_weight& into, State const& x, Params const& p, step_index steps, bool next) const {
+    using part = kept<State, Params>;
+    into = {.own = sizeof(memory<State, Params>), .steps = steps, .one_too = next && copied_state<State>};
+    if constexpr (sized_state<stored_as<State>>) {
+      if constexpr (!keeps) into.part = 0;
+      else if constexpr (sized_state<part>)
+        into.part = bytes_of(step_call<keep_function, Params, State const&>::call(*keep, p, 0, x));
+      constexpr bool two = step_in_loop<step_function, State, Params>().form == step_form::out_of_place;
+      if constexpr (copied_state<State>) into.state = bytes_of(x), into.states = two || next ? 2 : 1;
+      else into.state = bytes_of(save_state(x)), into.states = next ? 4 : 3;
+    }
+  }
+  /// Bytes of a segment, once it has been weighed.
+  [[nodiscard]] wide leaf_of(segment_weight const& weight, step_index leaf) const {
+    return weight.of(leaf, options.keep_all && weight.steps > leaf ? weight.steps : leaf);
+  }
   template <class Look>
   void each_function(Look const& look) const {
     look(*step), look(*keep), look(*back);
     look(options.drift.value_or(-1)), look(options.exact), look(options.keep_all);
   }
+};
+
+/// Memory of a step, or that of another one. A copy starts empty, with the same weight.
+class segment_memory {
+ public:
+  segment_memory() = default;
+  explicit segment_memory(segment_memory* lender) noexcept : lender_{lender} {}
+  segment_memory(segment_memory const& other) noexcept : weight_{other.weight_} {}
+  segment_memory& operator=(segment_memory const&) = delete;
+  [[nodiscard]] cached_object& object() noexcept { return lender_ != nullptr ? lender_->object() : own_; }
+  [[nodiscard]] segment_weight& weight() noexcept { return lender_ != nullptr ? lender_->weight() : weight_; }
+  [[nodiscard]] bool is_lent() const noexcept { return lender_ != nullptr; }
+
+ private:
+  cached_object own_;
+  segment_weight weight_;
+  segment_memory* lender_ = nullptr;
 };
 
 /// The step. Keeps what its inverse needs of the steps that the first segment to be reversed has, or of all.
@@ -167,9 +205,9 @@ struct reversible_step {
   functions of;
   explicit reversible_step(functions const& given) : of{given} {}
   /// A copy runs a loop of its own, such as one that is kept, and has memory of its own.
-  reversible_step(reversible_step const& other) : of{other.of} {}
+  reversible_step(reversible_step const& other) : of{other.of}, memory{other.memory} {}
   reversible_step& operator=(reversible_step const&) = delete;
-  mutable lent_object memory;
+  mutable segment_memory memory;
   using asked_first = functions;
 
   template <class State, class Params>
@@ -220,8 +258,16 @@ struct reversible_step {
     from_ = steps_ < 0 || loop.leaf < 2 ? nowhere : of.options.keep_all ? 0 : steps_ - loop.leaf;
     if (from_ < 0) from_ = 0;
     fresh_ = true;
+    memory.weight().room = loop.leaf_bytes;
     begin_loop(*of.step, loop);
   }
+  /// Of a loop that is kept, whose adjoint comes later: what a segment holds.
+  template <class State, class Params>
+  [[nodiscard]] wide leaf_bytes(State& x, Params const& p, step_index leaf, step_index steps) const {
+    of.template weigh<std::remove_const_t<State>>(memory.weight(), std::as_const(x), p, steps, true);
+    return leaf_known(leaf);
+  }
+  [[nodiscard]] wide leaf_known(step_index leaf) const { return of.leaf_of(memory.weight(), leaf); }
   template <class Look>
   void each_function(Look const& look) const { look(of); }
 
@@ -230,10 +276,7 @@ struct reversible_step {
   template <class State, class Params>
   [[nodiscard]] auto& begun() const {
     auto& held = memory.object().get<typename functions::template memory<State, Params>>();
-    if (std::exchange(fresh_, false)) {
-      held.begin(from_);
-      held.reserve(steps_ - from_);
-    }
+    if (std::exchange(fresh_, false)) held.begin(from_, steps_ - from_, memory.weight());
     return held;
   }
   mutable bool fresh_ = false;
@@ -251,10 +294,10 @@ struct reversible_adjoint : adjoint_over<reversible_adjoint<Step, Keep, Back, Ad
   static constexpr bool moves_object = false;
   functions of;
   kept_callable<Adjoint> adjoint;
-  mutable lent_object memory;
+  mutable segment_memory memory;
   /// \param lender  the step's memory, if the adjoint sees it
   template <class Given>
-  reversible_adjoint(functions const& given, Given&& f, lent_object* lender)
+  reversible_adjoint(functions const& given, Given&& f, segment_memory* lender)
       : of{given}, adjoint{std::forward<Given>(f)}, memory{lender} {}
 
   template <class State, class Bar>
@@ -291,15 +334,11 @@ struct reversible_adjoint : adjoint_over<reversible_adjoint<Step, Keep, Back, Ad
              !functions::keeps)
   [[nodiscard]] wide leaf_bytes(State& x, Params const& p, step_index leaf, step_index steps) const {
     using state = std::remove_const_t<State>;
-    if constexpr (functions::keeps && sized_state<typename functions::template kept<state, Params>>)
-      kept_ = bytes_of(step_call<typename functions::keep_function, Params, state const&>::call(*of.keep, p, 0,
-                                                                                                std::as_const(x)));
-    else kept_ = functions::keeps ? unknown_bytes : 0;
-    if constexpr (!sized_state<stored_as<state>>) kept_ = unknown_bytes;
-    else if constexpr (copied_state<state>) states_ = bytes_of(std::as_const(x));
-    else states_ = bytes_of(save_state(std::as_const(x)));
-    if (step_in_loop<inner_step, state, Params>().form == step_form::out_of_place) states_ *= 2;
-    steps_ = steps, own_ = sizeof(typename functions::template memory<state, Params>);
+    using bar = stored_as<state>;  // with another one, or another dp, a state more is counted
+    constexpr auto shape = adjoint_in_loop<inner_back, state, bar, Params, Params>();
+    constexpr bool stays = shape.form != adjoint_form::none && shape.form != adjoint_form::with_next &&
+                           (copied_state<state> || !moves_in_loop<inner_back, state, bar, Params, Params>());
+    of.template weigh<state>(memory.weight(), std::as_const(x), p, steps, !stays);
     return leaf_known(leaf);
   }
   template <class State>
@@ -307,11 +346,15 @@ struct reversible_adjoint : adjoint_over<reversible_adjoint<Step, Keep, Back, Ad
   [[nodiscard]] wide leaf_bytes(State& x, step_index leaf, step_index steps) const {
     return leaf_bytes(x, no_parameters, leaf, steps);
   }
-  /// The same, once it has been weighed.
+  /// The same, once it has been weighed. Memory that is not the step's comes beside that of the step.
   [[nodiscard]] wide leaf_known(step_index leaf) const {
-    if (leaf < 2) return own_;
-    if (kept_ == unknown_bytes) return unknown_bytes;
-    return kept_ * wide(of.options.keep_all && steps_ > leaf ? steps_ : leaf) + states_ + own_;
+    wide const one = of.leaf_of(memory.weight(), leaf);
+    return memory.is_lent() || one == unknown_bytes ? one : 2 * one;
+  }
+  /// Called before each reversal: what the sweep leaves for a segment.
+  void leaf_within(wide bytes) const {
+    bool const shared = of_run_ != nullptr || memory.is_lent();
+    weight().room = shared || bytes == unknown_bytes ? bytes : bytes / 2;
   }
   /// The step of a run that is kept has memory of its own; null: of the model.
   void meets(reversible_step<Step, Keep, Back> const* other) const {
@@ -329,9 +372,11 @@ struct reversible_adjoint : adjoint_over<reversible_adjoint<Step, Keep, Back, Ad
   template <class State, class Bar, class Params, class DP>
   static constexpr bool with_next =
       adjoint_in_loop<inner_back, State, Bar, Params, DP>().form == adjoint_form::with_next;
+  [[nodiscard]] segment_memory& memory_now() const { return of_run_ != nullptr ? *of_run_ : memory; }
+  [[nodiscard]] segment_weight& weight() const { return memory_now().weight(); }
   template <class State, class Params>
   [[nodiscard]] auto& held_in() const {
-    return (of_run_ != nullptr ? *of_run_ : memory).object().template get<typename functions::template memory<State, Params>>();
+    return memory_now().object().template get<typename functions::template memory<State, Params>>();
   }
 
   /// The adjoint of step i, x being state i, and the terms of that state.
@@ -358,47 +403,57 @@ struct reversible_adjoint : adjoint_over<reversible_adjoint<Step, Keep, Back, Ad
       if constexpr (copies) return *held.end();
       else return x;
     };
-    bool const again = !held.has(from, to) || !held.ends_at(to);
-    if (again) {
-      if (!held.has(from, to)) {
-        held.begin(from);
-        held.reserve(to - from);
-      }
-      if constexpr (copies) held.end_is(x, from);
-      for (step_index i = from; i < to; ++i) {
-        of.template keep_part<State>(held, std::as_const(live()), p, i);
-        advance(held, live(), p, i);
-      }
-    } else if constexpr (!copies) restore_state(x, *held.end());
-    held.end_is_gone();
-    number_size largest;
-    auto const note = [&] {
-      if constexpr (copies) note_size(largest, live());
-      else note_size(largest, save_state(std::as_const(x)));
+    auto const now = [&]() -> decltype(auto) {  // what is held of it
+      if constexpr (copies) return std::as_const(live());
+      else return save_state(std::as_const(x));
     };
-    note();
-    for (step_index i = to; i-- > from;) {
-      State const* x1 = nullptr;
-      if constexpr (two) {
-        keep_in(held.next(), std::as_const(live()));
-        x1 = address_of(*held.next());
-      }
-      of.template go_back<State>(held, live(), p, i);
-      if (is_sample(i, from, to)) note();
-      if constexpr (copies) {
-        if (i == from) compare(live(), x, largest, held, from, to, again);
-        pull(i > from ? std::as_const(live()) : x, x1, bar, p, dp, i, terms);
-      } else {
-        if (i == from) {
-          auto made = taken_snapshot(std::as_const(x));
-          compare(made, first, largest, held, from, to, again);
-          restore_state(x, first);
+    std::optional<stored_as<State>> made;  // where a budget has no room for all parts: a state before it is made again
+    number_size largest;
+    for (step_index end = to, last = to, begin = to; end > from; last = end, end = begin) {
+      step_index again = 0;
+      if (!held.has_end(from, end) || !held.ends_at(end)) {
+        if (!held.has_end(from, end)) held.begin(from, end - from, weight(), made.has_value());
+        if constexpr (copies) held.end_is(x, from);
+        else if (end < to) restore_state(x, first);
+        for (step_index i = from; i < end; ++i) {
+          of.template keep_part<State>(held, std::as_const(live()), p, i);
+          advance(held, live(), p, i);
         }
-        constexpr bool moves = moves_in_loop<inner_back, State, Bar, Params, DP>();
-        if constexpr (moves) keep_in(held.next(), std::as_const(x));
-        call_back<State>(*adjoint, x, nullptr, bar, p, dp, i, i + 1);
-        if constexpr (moves) restore_state(x, *held.next());
-        pull_terms(std::as_const(x), bar, i, terms);
+        again = end - from;
+      } else if constexpr (!copies) restore_state(x, *held.end());
+      held.end_is_gone();
+      if (made) {
+        compare(*made, now(), largest, end, last);
+        made.reset();
+        largest = {};
+      }
+      note_size(largest, now());
+      begin = from < held.first() ? held.first() : from;
+      report(held, begin, end, again);
+      for (step_index i = end; i-- > begin;) {
+        State const* x1 = nullptr;
+        if constexpr (two) {
+          keep_in(held.next(), std::as_const(live()));
+          x1 = address_of(*held.next());
+        }
+        of.template go_back<State>(held, live(), p, i);
+        if (is_sample(i, from, to)) note_size(largest, now());
+        if (i == begin && begin > from) keep_in(made, std::as_const(live()));
+        if constexpr (copies) {
+          if (i == from) compare(live(), x, largest, from, last);
+          pull(i > from ? std::as_const(live()) : x, x1, bar, p, dp, i, terms);
+        } else {
+          if (i == from) {
+            auto back_at_first = taken_snapshot(std::as_const(x));
+            compare(back_at_first, first, largest, from, last);
+            restore_state(x, first);
+          }
+          constexpr bool moves = moves_in_loop<inner_back, State, Bar, Params, DP>();
+          if constexpr (moves) keep_in(held.next(), std::as_const(x));
+          call_back<State>(*adjoint, x, nullptr, bar, p, dp, i, i + 1);
+          if constexpr (moves) restore_state(x, *held.next());
+          pull_terms(std::as_const(x), bar, i, terms);
+        }
       }
     }
     if (held.has(from - 1, from)) held.end_is(std::as_const(x), from);  // of the segment before, whose parts are held
@@ -432,12 +487,21 @@ struct reversible_adjoint : adjoint_over<reversible_adjoint<Step, Keep, Back, Ad
       if (now.unit > largest.unit) largest.unit = now.unit;
     }
   }
+  /// \param again  steps that have run again
+  template <class Held>
+  void report(Held const& held, step_index const from, step_index const to, step_index again) const {
+    if (of.options.report == nullptr) return;
+    auto& report = *of.options.report;
+    ++report.segments;
+    report.steps_back += wide(to - from);
+    report.steps_again += wide(again);
+    if (held.count() > report.most_kept) report.most_kept = held.count();
+    if (held.bytes() > report.kept_bytes) report.kept_bytes = held.bytes();
+  }
   /// Compares what was made of state `from` with what is held of it. Afterwards both have the same numbers.
-  /// \param size  of the states from which it was made   \param again  the steps have run again
-  /// \throws reversal_error
-  template <class Stored, class Held>
-  void compare(Stored& made, Stored const& kept, number_size size, Held const& held, step_index const from,
-               step_index const to, bool again) const {
+  /// \param size  of the states from which it was made   \throws reversal_error
+  template <class Stored>
+  void compare(Stored& made, Stored const& kept, number_size size, step_index const from, step_index const to) const {
     double drift = 0;
     most_different most;
     bool same = true;
@@ -451,15 +515,8 @@ struct reversible_adjoint : adjoint_over<reversible_adjoint<Step, Keep, Back, Ad
       if constexpr (hashable<Stored> && every_part<gives_all_numbers, Stored>())
         if (same && drift < infinite_drift) same = hash_of(std::as_const(made)) == hash_of(kept);
     } else same = hash_of(std::as_const(made)) == hash_of(kept);
-    if (of.options.report != nullptr) {
-      auto& report = *of.options.report;
-      ++report.segments;
-      report.steps_back += wide(to - from);
-      if (again) report.steps_again += wide(to - from);
-      if (drift > report.drift) report.drift = drift, report.drift_at = from, report.drift_number = most.number;
-      if (held.count() > report.most_kept) report.most_kept = held.count();
-      if (held.bytes() > report.kept_bytes) report.kept_bytes = held.bytes();
-    }
+    if (auto* const report = of.options.report; report != nullptr && drift > report->drift)
+      report->drift = drift, report->drift_at = from, report->drift_number = most.number;
     double const allowed = of.options.drift ? *of.options.drift : square_root(size.unit);
     if (drift > allowed)
       refuse_reversal("a state that was made backwards drifts from the one that is held", drift, allowed, from, to,
@@ -472,9 +529,7 @@ struct reversible_adjoint : adjoint_over<reversible_adjoint<Step, Keep, Back, Ad
                       infinite_drift, allowed, from, to, most.number,
                       "let back restore every member and every bit that the step changes");
   }
-  mutable lent_object* of_run_ = nullptr;
-  mutable wide kept_ = unknown_bytes, states_ = 0, own_ = 0;  // of one step, a segment, any sweep; once weighed
-  mutable step_index steps_ = 0;                              // of the loop then
+  mutable segment_memory* of_run_ = nullptr;
 };
 
 }  // namespace detail
