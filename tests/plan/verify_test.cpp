@@ -377,7 +377,7 @@ TEST_CASE("every flaw has a sentence of its own", "[plan][verify]") {
 }
 
 TEST_CASE("a position must belong to the plan that takes over", "[plan][verify]") {
-  remaining const plan{{10, 10, true, 3}, nullptr, 0};
+  remaining const plan{{10, 10, true, 3}, [](slot_index) { return -1; }};
   auto const found = [&](sweep_position const& position) { return check(plan, position).reason; };
   stored_state const fine[] = {{0, 3}};
   stored_state const twice[] = {{0, 3}, {0, 4}};
@@ -396,8 +396,8 @@ TEST_CASE("a position must belong to the plan that takes over", "[plan][verify]"
   CHECK(found({10, true, negative, 1}) == flaw::impossible_plan);
   CHECK(found({10, true, after, 1}) == flaw::impossible_plan);
   CHECK(found({10, true, nowhere, 1}) == flaw::impossible_plan);
-  remaining const around{
-      {10, 10, true, 3}, apart, 2, [](slot_index slot) { return slot == 1 ? tier::memory : tier::disk; }};
+  remaining const around{{10, 10, true, 3}, [](slot_index slot) { return slot == 0 ? 3 : slot == 2 ? 5 : -1; },
+                         [](slot_index slot) { return slot == 1 ? tier::memory : tier::disk; }};
   CHECK(verify(around, {10, true, apart, 2}).on(tier::disk).peak == 2);
   CHECK(check(revolve{10, 3}, {10, true}).reason == flaw::nothing_live);
   CHECK_THROWS_AS(verify(plan, {4, true}), invalid_schedule);
