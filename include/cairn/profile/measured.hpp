@@ -39,9 +39,11 @@ struct measured {
 
   /// The plan for a loop whose parameters are bound. \param others  the bytes of p, dp and choices
   /// \param held  becomes what its sweep holds
-  template <class State, class Bar, class Step, class X0, class Seed, class Adjoint, class Options>
+  /// \param beside  beside(slots, state): bytes that a run on disk takes for itself, with states of so many bytes
+  template <class State, class Bar, class Step, class X0, class Seed, class Adjoint, class Options, class Beside>
   [[nodiscard]] any_schedule plan_for_loop(Step& step, X0& x0, Seed& seed, Adjoint& adjoint, sweep_form form,
-                                           sweep_sizes const& others, Options const& asked, sweep_parts& held) const {
+                                           sweep_sizes const& others, Options const& asked, sweep_parts& held,
+                                           Beside const& beside) const {
     detail::check_choices(others);
     form.ends = detail::end_asked(asked);
     static constexpr bool records = form_of<Adjoint, State, Bar>() == adjoint_form::recorded;
@@ -102,7 +104,8 @@ struct measured {
     };
     auto const plan = [&](step_index leaf) {
       options.leaf = leaf;
-      return detail::plan_over_leaves(budget, std::as_const(x0), work, options);
+      return detail::plan_over_leaves(budget, std::as_const(x0), work, options,
+                                      [&](slot_index slots) { return beside(slots, work.state_bytes); });
     };
     // Where nobody says what a leaf holds, it has one step.
     step_index const longest = detail::says_leaf_bytes<Adjoint, X0> ? detail::longest_leaf(budget.steps) : 1;

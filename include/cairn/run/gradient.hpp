@@ -135,7 +135,11 @@ sweep_parts predict(Asked const& asked, Plan const& plan,
     }
     parts.files = files;
   }
-  if constexpr (Asked::reports) note_predicted(*asked.report, parts);
+  if constexpr (Asked::reports) {
+    note_predicted(*asked.report, parts);
+    if constexpr (Asked::on_disk)  // the rest is counted with the states
+      asked.report->counted.files -= sweep_of<decltype(asked.work)>::shown_bytes(asked.work);
+  }
   return parts;
 }
 /// What a sweep within a budget keeps to, if something grows.   \param parts  as predicted
@@ -198,7 +202,9 @@ Bar gradient_as(Asked const& asked, Step& step, X0&& x0, Place const& place, See
       auto&& probed_seed = bind_seed<State>(seed, by.p, scratch);
       return place.template plan_for_loop<State, Bar>(run, x0, probed_seed, probed, form,
                                                       values.others(steps_of(place)), asked.options,
-                                                      measured);
+                                                      measured, [&](slot_index slots, wide state) {
+                                                        return values.bytes_on_disk(asked, slots, state);
+                                                      });
     }
   }();
   auto const limit = limit_of(place, values, predict<Place>(asked, plan, values, measured));

@@ -156,6 +156,28 @@ void check(std::size_t size, step_index n) {
 
 }  // namespace
 
+TEST_CASE("a budget without files holds what a run on disk takes for itself") {
+  support::temporary const here;
+  vec const x0(500, 0.3);
+  auto const holds = [&](auto const& budget, std::int64_t bytes, cairn::behind_options const& behind) {
+    here.remove_runs();
+    cairn::disk const run{here.run(), {.behind = behind}};
+    CAPTURE(bytes, behind.saves);
+    cairn::sweep_report report;
+    heap::mark const heap;
+    (void)cairn::differentiate(loop, x0, p, budget, objective, run, report);
+    CHECK(heap.rise() + cairn::bytes_of(x0) + sizeof p <= std::size_t(report.predicted_bytes));
+    CHECK(report.predicted_bytes <= cairn::wide(bytes));
+    CHECK(report.counted.total() <= cairn::wide(bytes));
+    if (behind.saves == 0)  // the rest are two states that a run that goes on compares, and less than a slot
+      CHECK(report.predicted_bytes + 16'000 > cairn::wide(bytes));
+  };
+  for (std::int64_t const bytes : {250'000, 300'000, 400'000})
+    for (auto const& behind : {cairn::behind_options{0, 0}, cairn::behind_options{2, 2}}) {
+      holds(cairn::budget_of{1'000, bytes}, bytes, behind);
+      holds(cairn::measured{cairn::budget_of{1'000, bytes}}, bytes, behind);
+    }
+}
 TEST_CASE("budgets of memory and files are kept to the predicted byte, and more of either is never more step calls") {
   for (std::size_t const size : {1u, 2000u})
     for (step_index const n : {1, 10, 60}) check(size, n);

@@ -90,10 +90,10 @@ struct budget_of_tool {
   Loop& loop;
   Budget budget;
   using measures = any_schedule;
-  template <class State, class Bar, class Step, class X0, class Seed, class Adjoint, class Options>
+  template <class State, class Bar, class Step, class X0, class Seed, class Adjoint, class Options, class Beside>
   [[nodiscard]] any_schedule plan_for_loop(Step&, X0& x0, Seed&, Adjoint&, sweep_form, sweep_sizes const&,
-                                           Options const& asked, sweep_parts& held) const {
-    planned best = plan_of_tool(loop, x0, budget, check_asked(asked));
+                                           Options const& asked, sweep_parts& held, Beside const& beside) const {
+    planned best = plan_of_tool(loop, x0, budget, check_asked(asked), beside);
     held = best.memory;
     return std::move(best.schedule);
   }

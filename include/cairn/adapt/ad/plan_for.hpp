@@ -84,9 +84,11 @@ template <class Tool, class Model, class Params, class Objective, class State>
   return work;
 }
 
-template <class Tool, class Model, class Params, class Objective, class State, class Budget>
+/// \param beside  beside(slots, state): bytes that a run on disk takes for itself, with states of so many bytes
+template <class Tool, class Model, class Params, class Objective, class State, class Budget,
+          class Beside = nothing_beside>
 [[nodiscard]] planned plan_of_tool(taped<Tool, Model, Params, Objective>& loop, State const& x0, Budget const& budget,
-                                   replay_check verify = replay_check::off) {
+                                   replay_check verify = replay_check::off, Beside const& beside = {}) {
   workload work;
   if constexpr (sized_state<State> && sized_state<state_and_params<State, Params>>)
     work = lean_workload(loop, x0, budget.steps);
@@ -99,7 +101,8 @@ template <class Tool, class Model, class Params, class Objective, class State, c
                                     // take longer than many a loop
   auto const plan = [&](step_index leaf) {
     options.leaf = leaf;
-    return plan_over_leaves(budget, x0, work, options);
+    return plan_over_leaves(budget, x0, work, options,
+                            [&](slot_index slots) { return beside(slots, work.state_bytes); });
   };
   auto const weigh = [&](step_index leaf) {
     if (budget.steps > 0) weighed = weigh_leaf(loop, x0, leaf, budget.steps);

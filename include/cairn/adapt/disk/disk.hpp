@@ -135,9 +135,13 @@ class disk {
   struct keeps_runs {
     /// Bytes in memory besides states, at most.
     [[nodiscard]] static wide memory_bytes(disk const& on, slot_index slots, bool keeps_run = false) noexcept {
-      wide const io = detail::io_memory::size + detail::block_packer::memory_bytes(on.options_.compress);
-      return (detail::is_any(on.options_.behind) ? 2 : 1) * (io + 4'096) +
+      return shown_bytes(on) + (detail::is_any(on.options_.behind) ? 2 : 1) * wide(4'096) +
              wide(slots) * (detail::bytes_a_slot_on_disk + (keeps_run ? detail::bytes_of_hashes : wide{0}));
+    }
+    /// Of these, what events show as held by the store.
+    [[nodiscard]] static wide shown_bytes(disk const& on) noexcept {
+      wide const io = detail::io_memory::size + detail::block_packer::memory_bytes(on.options_.compress);
+      return (detail::is_any(on.options_.behind) ? 2 : 1) * io;
     }
     /// States that it holds in memory besides those of the plan, while files are behind the sweep.
     [[nodiscard]] static slot_index states_behind(disk const& on) noexcept {

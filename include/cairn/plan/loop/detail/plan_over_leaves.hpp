@@ -64,18 +64,20 @@ template <class Weigh, class Plan>
 
 /// A plan over leaves of `options.leaf` steps. It is on the heap itself: its size is known once it is chosen.
 /// \param work  the largest sizes; its tape is that of a whole leaf   \throws infeasible_budget
-template <class Budget, class State>
+/// \param beside  beside(slots): bytes that a run on disk takes for itself, where the budget has no files
+template <class Budget, class State, class Beside = nothing_beside>
 [[nodiscard]] planned plan_over_leaves(Budget const& budget, [[maybe_unused]] State const& x0, workload work,
-                                       planning_options const& options) {
+                                       planning_options const& options, [[maybe_unused]] Beside const& beside = {}) {
   if constexpr (std::is_same_v<Budget, budget_of<>>) {
-    for (work.plan_bytes = any_schedule{revolve{0, 1}}.own_bytes();;) {
+    for (work.plan_bytes = any_schedule{revolve{0, 1}}.own_bytes() + beside(1);;) {
       planned found = plan_within(budget.bytes, work, options);
-      wide const own = found.schedule.own_bytes(), all = found.cost.memory_bytes + own;
+      wide const plan = found.schedule.own_bytes(), own = plan + beside(found.schedule.slots());
+      wide const all = found.cost.memory_bytes + own;
       if (own > work.plan_bytes && all > budget.bytes.count() + work.plan_bytes) {
         work.plan_bytes = own;
         continue;
       }
-      found.memory.plan += own - work.plan_bytes;
+      found.memory.plan += plan - work.plan_bytes;
       found.cost.memory_bytes = all - work.plan_bytes;
       return found;
     }
