@@ -486,12 +486,12 @@ void fused_steps() {
   cairn::step_index const n = 300;
   vec<double> x0(200);
   for (std::size_t k = 0; k < x0.size(); ++k) x0[k] = 1.5 + std::sin(double(k * k));
-  auto const squares = []<class T>(vec<T> const& x) -> T {
+  auto const summed = []<class T>(vec<T> const& x) -> T {
     T sum = x[0] * x[0];
     for (std::size_t k = 1; k < x.size(); ++k) sum = sum + x[k] * x[k];
     return sum;
   };
-  cairn::taped loop{Tape{}, fused{}, cairn::no_params{}, cairn::at_end{squares}};
+  cairn::taped loop{Tape{}, fused{}, cairn::no_params{}, cairn::at_end{summed}};
   auto const found = cairn::differentiate(loop, x0, cairn::revolve{n, 12});
   vec<double> bar = x0;  // a linear loop, whose adjoint steps are known
   for (cairn::step_index i = 0; i < n; ++i) fused{}(bar);
