@@ -426,6 +426,7 @@ struct keeper {
     template <class Bar, class State, class... Given>
     static Bar sweep(keeper const&, Given const&...) { return 7; }
     static constexpr cairn::wide memory_bytes(keeper const&, cairn::slot_index slots, bool) { return 1000 * cairn::wide(slots); }
+    static constexpr cairn::wide shown_bytes(keeper const&) { return 0; }
     static constexpr cairn::slot_index states_behind(keeper const&) { return 0; }
   };
 };

@@ -62,6 +62,9 @@ struct kept_together {
     [[nodiscard]] static wide memory_bytes(kept_together const& on, slot_index slots, bool keeps_run = false) {
       return Keeper::keeps_runs::memory_bytes(on.keeper, slots, keeps_run);
     }
+    [[nodiscard]] static wide shown_bytes(kept_together const& on) {
+      return Keeper::keeps_runs::shown_bytes(on.keeper);
+    }
     [[nodiscard]] static constexpr slot_index states_behind(kept_together const&) noexcept { return 0; }
     template <class Bar, class State, class... Rest>
     static Bar sweep(kept_together const& on, one_process const&, Rest&&... rest) {
