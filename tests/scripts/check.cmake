@@ -107,18 +107,10 @@ else()
   cairn_left_out(older_language.every layout "${no_gcc}")
 endif()
 
-# What checks, observers and traces cost.
-if(compiler_of_gcc AND TARGET cairn::eigen)
-  get_target_property(eigen Eigen3::Eigen INTERFACE_INCLUDE_DIRECTORIES)
-  list(GET eigen 0 eigen)
-  cairn_check_script(replay_check.cost ../../benchmarks/instructions.py --compiler "${CAIRN_GXX}" --eigen "${eigen}" --most-replay 5)
-else()
-  cairn_left_out(replay_check.cost layout "no g++ or no Eigen (Debian: g++, libeigen3-dev)")
-endif()
+# What observers and parameters cost; what replay checks and traces do, is the soak's.
 if(compiler_of_gcc)
   cairn_check_script(run_no_observer_cost no_cost.py "${CAIRN_GXX}" "${PROJECT_SOURCE_DIR}" observer)
   cairn_check_script(run_params_cost no_cost.py "${CAIRN_GXX}" "${PROJECT_SOURCE_DIR}" params)
-  cairn_check_script(trace.no_trace_cost no_cost.py "${CAIRN_GXX}" "${PROJECT_SOURCE_DIR}" trace)
 endif()
 
 # Every public name has its sentence; the other pages, their programs and pictures; the site.

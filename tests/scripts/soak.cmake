@@ -38,6 +38,18 @@ if(Python3_EXECUTABLE)
   set_tests_properties(docs.site.finds_planted_faults PROPERTIES FIXTURES_REQUIRED site)
 endif()
 
+# What replay checks and traces cost.
+if(compiler_of_gcc AND TARGET cairn::eigen)
+  get_target_property(eigen Eigen3::Eigen INTERFACE_INCLUDE_DIRECTORIES)
+  list(GET eigen 0 eigen)
+  cairn_check_script(replay_check.cost ../../benchmarks/instructions.py --compiler "${CAIRN_GXX}" --eigen "${eigen}" --most-replay 5)
+else()
+  cairn_left_out(replay_check.cost layout "no g++ or no Eigen (Debian: g++, libeigen3-dev)")
+endif()
+if(compiler_of_gcc)
+  cairn_check_script(trace.no_trace_cost no_cost.py "${CAIRN_GXX}" "${PROJECT_SOURCE_DIR}" trace)
+endif()
+
 # Faults in the hand-off between two threads, by ThreadSanitizer: 6 minutes of user CPU.
 cairn_check_script(adapt_threads.finds_planted_faults ahead_mutants.py "${CAIRN_GXX}" "${PROJECT_SOURCE_DIR}")
 if(TEST adapt_threads.finds_planted_faults)
