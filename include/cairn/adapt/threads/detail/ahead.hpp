@@ -410,7 +410,8 @@ class walk_ahead {
     if (k < cold_) seen.again = 0;  // a frame is slow the first time it is written, which says nothing about the next
     if (then.helper_ran >= 0) seen.helper_ran = double(looked_at_.helper_ran - then.helper_ran);
     // One look may be wrong, three in a row are not. A sweep too short for three goes on where the last one left off.
-    in_vain_ = Rules::recalls(seen) ? in_vain_ + 1 : 0;
+    if (Rules::recalls(seen)) ++in_vain_;
+    else if (k >= cold_) in_vain_ = 0;
     if (in_vain_ < 3) return false;
     in_vain_ = 2;
     return true;
