@@ -104,8 +104,7 @@ struct measured {
     };
     auto const plan = [&](step_index leaf) {
       options.leaf = leaf;
-      return detail::plan_over_leaves(budget, std::as_const(x0), work, options,
-                                      [&](slot_index slots) { return beside(slots, work.state_bytes); });
+      return detail::plan_over_leaves(budget, std::as_const(x0), work, options, beside);
     };
     // Where nobody says what a leaf holds, it has one step.
     step_index const longest = detail::says_leaf_bytes<Adjoint, X0> ? detail::longest_leaf(budget.steps) : 1;

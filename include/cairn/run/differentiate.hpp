@@ -205,9 +205,7 @@ void differentiate_into(result_memory<bar_in<ModelType, std::remove_const_t<X0>>
           };
           return place.template plan_for_loop<State, Bar>(probed_step, x0, probed_seed, probed_back, form,
                                                           values.others(steps_of(place)), asked.options, measured,
-                                                          [&](slot_index slots, wide state) {
-                                                            return values.bytes_on_disk(asked, slots, state);
-                                                          });
+                                                          values.beside(asked));
         }
       }();
       auto const limit = limit_of(place, values, predict<Place>(asked, plan, values, measured));

@@ -202,9 +202,7 @@ Bar gradient_as(Asked const& asked, Step& step, X0&& x0, Place const& place, See
       auto&& probed_seed = bind_seed<State>(seed, by.p, scratch);
       return place.template plan_for_loop<State, Bar>(run, x0, probed_seed, probed, form,
                                                       values.others(steps_of(place)), asked.options,
-                                                      measured, [&](slot_index slots, wide state) {
-                                                        return values.bytes_on_disk(asked, slots, state);
-                                                      });
+                                                      measured, values.beside(asked));
     }
   }();
   auto const limit = limit_of(place, values, predict<Place>(asked, plan, values, measured));

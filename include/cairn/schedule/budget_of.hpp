@@ -27,7 +27,7 @@ template <class Folder>
   requires requires { typename Folder::keeps_runs::plans; }
 struct planned_in<Folder> : Folder::keeps_runs {};
 struct nothing_beside {
-  constexpr wide operator()(slot_index, wide = 0) const noexcept { return 0; }
+  constexpr wide operator()(slot_index, wide) const noexcept { return 0; }
 };
 }  // namespace detail
 
@@ -78,14 +78,14 @@ struct budget_of<no_files> {
   byte_size bytes = {};  ///< the budget
 
   /// The plan for a sweep with these sizes. \param verify  its replay check
-  /// \param beside  beside(slots): bytes that a run on disk takes for itself
+  /// \param beside  beside(slots, state): bytes that a run on disk takes for itself, with states of so many bytes
   /// \throws infeasible_budget, invalid_plan
   template <class Beside = detail::nothing_beside>
   [[nodiscard]] constexpr revolve plan_for(sweep_form form, sweep_sizes const& sizes,
                                            replay_check verify = replay_check::off, Beside beside = {}) const {
     slot_fit const found =
         detail::most_within(bytes.count(), 1, useful_slots(steps), [&](slot_index slots) {
-          return bytes_of_plan(slots, form, sizes, verify) + beside(slots);
+          return bytes_of_plan(slots, form, sizes, verify) + beside(slots, sizes.state);
         });
     if (!found.fits) refuse(found.bytes);
     return {steps, found.slots};

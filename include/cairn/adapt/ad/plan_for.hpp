@@ -101,8 +101,7 @@ template <class Tool, class Model, class Params, class Objective, class State, c
                                     // take longer than many a loop
   auto const plan = [&](step_index leaf) {
     options.leaf = leaf;
-    return plan_over_leaves(budget, x0, work, options,
-                            [&](slot_index slots) { return beside(slots, work.state_bytes); });
+    return plan_over_leaves(budget, x0, work, options, beside);
   };
   auto const weigh = [&](step_index leaf) {
     if (budget.steps > 0) weighed = weigh_leaf(loop, x0, leaf, budget.steps);

@@ -135,13 +135,11 @@ class disk {
   struct keeps_runs {
     /// Bytes in memory besides states, at most.
     [[nodiscard]] static wide memory_bytes(disk const& on, slot_index slots, bool keeps_run = false) noexcept {
-      return shown_bytes(on) + (detail::is_any(on.options_.behind) ? 2 : 1) * wide(4'096) +
-             wide(slots) * (detail::bytes_a_slot_on_disk + (keeps_run ? detail::bytes_of_hashes : wide{0}));
+      return shown_bytes(on) + io_memories(on) * 4'096 + bytes_of_slots(slots, keeps_run);
     }
     /// Of these, what events show as held by the store.
     [[nodiscard]] static wide shown_bytes(disk const& on) noexcept {
-      wide const io = detail::io_memory::size + detail::block_packer::memory_bytes(on.options_.compress);
-      return (detail::is_any(on.options_.behind) ? 2 : 1) * io;
+      return io_memories(on) * (detail::io_memory::size + detail::block_packer::memory_bytes(on.options_.compress));
     }
     /// States that it holds in memory besides those of the plan, while files are behind the sweep.
     [[nodiscard]] static slot_index states_behind(disk const& on) noexcept {
@@ -159,7 +157,7 @@ class disk {
       wide const seam = copies * (grown + detail::as_stored(x0, [](auto const& x) { return wide(bytes_of(x)); }));
       auto const bytes = [&](any_schedule const& plan, slot_index slots) {
         return bytes_of_plan(plan, slots + within.states) + plan.own_bytes() + within.beside +
-               wide(slots) * (detail::bytes_a_slot_on_disk + (form.keeps_run ? detail::bytes_of_hashes : wide{0})) + seam;
+               bytes_of_slots(slots, form.keeps_run) + seam;
       };
       auto const file = file_bytes(x0) + std::uint64_t(grown);
       return detail::disk_planner{within.steps, leaf, within.on_disk, file, form.adjoint, bytes}.plan(within.bytes);
@@ -194,6 +192,14 @@ class disk {
       auto const known = detail::all_parts(parts);
       return detail::kept_files<State, Step, std::remove_const_t<decltype(known)>, X0, Agreement>{
           on.path_, on.options_, on.reports_, known, step, x0, plan, all};
+    }
+
+   private:
+    /// One for the sweep, and one for the thread behind it.
+    [[nodiscard]] static wide io_memories(disk const& on) noexcept { return detail::is_any(on.options_.behind) ? 2 : 1; }
+    /// Besides their states.
+    [[nodiscard]] static wide bytes_of_slots(slot_index slots, bool keeps_run) noexcept {
+      return wide(slots) * (detail::bytes_a_slot_on_disk + (keeps_run ? detail::bytes_of_hashes : wide{0}));
     }
   };
 

@@ -64,14 +64,14 @@ template <class Weigh, class Plan>
 
 /// A plan over leaves of `options.leaf` steps. It is on the heap itself: its size is known once it is chosen.
 /// \param work  the largest sizes; its tape is that of a whole leaf   \throws infeasible_budget
-/// \param beside  beside(slots): bytes that a run on disk takes for itself, where the budget has no files
+/// \param beside  beside(slots, state): bytes that a run on disk takes for itself, where the budget has no files
 template <class Budget, class State, class Beside = nothing_beside>
 [[nodiscard]] planned plan_over_leaves(Budget const& budget, [[maybe_unused]] State const& x0, workload work,
                                        planning_options const& options, [[maybe_unused]] Beside const& beside = {}) {
   if constexpr (std::is_same_v<Budget, budget_of<>>) {
-    for (work.plan_bytes = any_schedule{revolve{0, 1}}.own_bytes() + beside(1);;) {
+    for (work.plan_bytes = any_schedule{revolve{0, 1}}.own_bytes() + beside(1, work.state_bytes);;) {
       planned found = plan_within(budget.bytes, work, options);
-      wide const plan = found.schedule.own_bytes(), own = plan + beside(found.schedule.slots());
+      wide const plan = found.schedule.own_bytes(), own = plan + beside(found.schedule.slots(), work.state_bytes);
       wide const all = found.cost.memory_bytes + own;
       if (own > work.plan_bytes && all > budget.bytes.count() + work.plan_bytes) {
         work.plan_bytes = own;

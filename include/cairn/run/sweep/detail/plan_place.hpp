@@ -178,29 +178,27 @@ struct counted_values {
       auto const bytes_of_plan = [&](auto const& tried, slot_index in_memory) {
         if constexpr (requires { PlanGiven::has_leaves; }) {
           all.tape = leaf_known(adjoint, tried.leaf());
-          all.files = bytes_on_disk(asked, tried.slots(), all.state);
+          all.files = beside(asked)(tried.slots(), all.state);
         }
         return parts_with(tried, in_memory, form, all, check_asked(options)).total();
       };
       return PlanGiven::files::plan_for(place, x0, form, bytes_of_plan);
     } else if constexpr (requires { options.ahead; }) return options.plan_for(*this, place);
     else if constexpr (!counted_budget<PlanGiven>) return as_plan(place);
-    else {
-      auto const all = sizes_for_budget(place.steps);
-      return place.plan_for(form, all, check_asked(options),
-                            [&](slot_index slots) { return bytes_on_disk(asked, slots, all.state); });
-    }
+    else return place.plan_for(form, sizes_for_budget(place.steps), check_asked(options), beside(asked));
   }
-  /// What a run on disk takes for itself, with the states by which a sweep that goes on is checked; 0 for others.
+  /// beside(slots, state): what a run on disk takes for itself, with the states by which a sweep that goes on is checked;
+  /// 0 for others.
   template <class Asked>
-  [[nodiscard]] constexpr wide bytes_on_disk([[maybe_unused]] Asked const& asked, [[maybe_unused]] slot_index slots,
-                                             [[maybe_unused]] wide state) const {
-    if constexpr (!Asked::on_disk) return 0;
-    else {
-      using files = sweep_of<decltype(asked.work)>;
-      return files::memory_bytes(asked.work, slots, form.keeps_run) +
-             wide(2 + std::uint64_t(files::states_behind(asked.work))) * state;
-    }
+  [[nodiscard]] constexpr auto beside(Asked const& asked) const {
+    return [this, &asked]([[maybe_unused]] slot_index slots, [[maybe_unused]] wide state) -> wide {
+      if constexpr (!Asked::on_disk) return 0;
+      else {
+        using files = sweep_of<decltype(asked.work)>;
+        return files::memory_bytes(asked.work, slots, form.keeps_run) +
+               wide(2 + std::uint64_t(files::states_behind(asked.work))) * state;
+      }
+    };
   }
   /// What its sweep holds, `unknown_bytes` for what cannot be told before it runs.   \param slots  those in memory
   template <class Plan>
