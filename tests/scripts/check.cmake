@@ -65,10 +65,14 @@ if(files AND compiler_of_gcc)
   cairn_check_script(compile_fail.arrays misuses.py gcc "${compiler_of_gcc}" ${files} -- ${flags} ${array_flags} -DCAIRN_SEPARATE_COMPILATION)
 endif()
 
-# Every kind of function that users hand over, in every form and verb that takes it. Planners are compiled.
-if(compiler_of_gcc)
-  cairn_check_script(user_functions.valid user_functions.py gcc "${CAIRN_GXX}" --valid -- "-I${include}"
+# Every kind of function that users hand over, in every form and verb that takes it, by clang++: g++ compiles all else.
+if(compiler_of_clang)
+  cairn_check_script(user_functions.valid user_functions.py clang "${compiler_of_clang}" --valid -- "-I${include}"
     -DCAIRN_SEPARATE_COMPILATION $<TARGET_FILE:cairn_compiled>)
+else()
+  cairn_left_out(user_functions.valid layout "${no_clang}")
+endif()
+if(compiler_of_gcc)
   if(TARGET cairn::disk)
     cairn_check_script(run_frames.disk frames.py "${CAIRN_GXX}" "${PROJECT_SOURCE_DIR}" disk)
   endif()

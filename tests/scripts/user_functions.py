@@ -9,6 +9,7 @@ loop; the others must be refused, each by one short error of cairn's, as misuses
 look at, all by default; nvcc sees the misuses only, --valid leaves these out.
 """
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -29,6 +30,8 @@ using cairn::step_index;
 inline double of_any(double bar) { return bar; }
 inline double of_any(cairn::stage_value bar) { return bar.get<double>(); }
 """
+TESTS = pathlib.Path(__file__).resolve().parent.parent
+TOOL = "#include <cairn/adapt/ad.hpp>\n#include <cairn/adapt/codipack.hpp>\n"  # over a stand-in for the tool
 # The loop of all cells: x = 0.9 x, ten steps from 1.5, with parameters x = p x and p = 0.9.
 STEP, ADJOINT = "[](double& x) { x *= 0.9; }", "[](double, double& bar) { bar *= 0.9; }"
 P_STEP = "[](double& x, double p) { x *= p; }"
@@ -131,6 +134,13 @@ def stages(forward="double forward(double x) const { return 0.9 * x; }",
             "double r = of_any(std::move(got));\n" + f"return {near('r', right)};")
 
 
+def by_tool(model="[](auto& x) { x *= 0.9; }", f="[](auto const& x) { return x; }", p="", right=None):
+    right = right or " && ".join([near("r.value", "1.5 * std::pow(0.9, 10)"), near("r.state", "std::pow(0.9, 10)")]
+                                 + ([near("r.params", "15 * std::pow(0.9, 9)")] if p else []))
+    return (f"auto r = cairn::differentiate(cairn::by_tool(cairn::codipack_tape<>{{}}, {model}), 1.5, {p}{PLAN}, {f});\n"
+            f"return {right};")
+
+
 RECORD = "struct tape { double x, y; }; tape record(double x) const { return {x, 0.9 * x}; }"
 OUTPUT = "double const& output(tape const& t) const { return t.y; }"
 OF_TAPE = "double backward(tape const&, double bar) const { return 0.9 * bar; }"
@@ -190,6 +200,13 @@ def index(text, all_of_them=True):
                   if all_of_them or not name.startswith("preset")}
 
 
+def generic(bad):
+    """The misuses of a number's type with the state, or its adjoint, deduced."""
+    deduced = {name: re.sub(r"double( const&|&)? (x|bar)\b", lambda m: f"auto{m[1] or ' const&'} {m[2]}", text, count=1)
+               for name, text in bad.items() if isinstance(text, str) and re.search("index|narrow|int ", name)}
+    return {f"generic, {name}": text for name, text in deduced.items() if text != bad[name]}
+
+
 def same(text, result="double", *args):
     """The same function in other clothes: by std::function, by pointer, by reference, mutable, holding what only moves."""
     signature = f"{result}({', '.join(args)})"
@@ -202,7 +219,9 @@ KINDS = {}
 def kind(name, around, good, bad, of_index=None, more=True):
     fine, refused = index(of_index, more) if of_index else ([], {})
     around, around_bad = around if isinstance(around, tuple) else (around, around)  # a misuse is of one verb
-    KINDS[name] = (around, [*good, *fine], {**bad, **refused}, around_bad)
+    refused = {**bad, **refused}
+    hidden = "numbered stages" in name  # the types of a member that is a template do not show
+    KINDS[name] = (around, [*good, *fine], {**refused, **({} if hidden else generic(refused))}, around_bad)
 
 
 def adjoint(of="%s"):
@@ -372,6 +391,8 @@ kind("members", lambda of: members(**of),
       {"step": "std::function<void(double&)> step = [](double& x) { x *= 0.9; };"}],
      {"preset step": {"step": "void step(double& x, int n = 1) const { for (int k = 0; k < n; ++k) x *= 0.9; }"},
       "preset adjoint": {"adjoint": "void adjoint(double, double& bar, long n = 1) const { for (int k = 0; k < n; ++k) bar *= 0.9; }"},
+      "preset generic step": {"step": "void step(auto& x, int n = 1) const { for (int k = 0; k < n; ++k) x *= 0.9; }"},
+      "preset generic grad": {"grad": "void add_gradient(auto const&, auto& bar, int n = 1) const { bar += n; }"},
       "preset static": {"step": "static void step(double& x, int n = 1) { for (int k = 0; k < n; ++k) x *= 0.9; }"},
       "preset value": {"value": "double value(double x, int n = 1) const { return std::pow(x, n); }"},
       "preset grad": {"grad": "void add_gradient(double, double& bar, int n = 1) const { bar += n; }"},
@@ -472,6 +493,25 @@ kind("terms, in order", terms,
      {"at_every, k last": "cairn::at_every(f, df, 10)", "at_every without df": "cairn::at_every(f, 10)",
       "at_states, states last": "cairn::at_states(f, df, {10})", "at_states, list last": "cairn::at_states(f, df, last)",
       "at_states without df": "cairn::at_states(f, last)", "no df": "cairn::at_end(f)", "no df of some": "cairn::at_states({10}, f)"})
+kind("model of a tool", by_tool,
+     ["[](auto& x) { x *= 0.9; }", "[](auto&& x) { x *= 0.9; }", "[](auto& x, auto const&) { x *= 0.9; }",
+      "[]<class T>(T& x, T const& i) { x *= 0.9 + 0 * i; }", "[n = 0](auto& x) { (void)n; x *= 0.9; }",
+      "[own = std::make_shared<int>(0)](auto& x, auto... more) { (void)sizeof...(more); x *= 0.9; }"],
+     {"x by value": "[](auto x) { x *= 0.9; }", "x const": "[](auto const& x) { (void)x; }",
+      "returns x": "[](auto const& x) { return x * 0.9; }", "both": "[](auto& x) { x *= 0.9; return x; }",
+      "of double": "[](double& x) { x *= 0.9; }", "narrow": "[](float& x) { x *= 0.9f; }"},
+     "[](auto& x, %s) { (void)i; x *= 0.9; }")
+kind("model of a tool, p", lambda fn: by_tool(fn, p="0.9, "),
+     ["[](auto& x, auto const& p) { x *= p; }", "[](auto& x, auto p, step_index) { x *= p; }"],
+     {"x by value": "[](auto x, auto const& p) { x *= p; }", "narrow p": "[](auto& x, float p) { x *= double(p); }",
+      "p of double": "[](auto& x, double p) { x *= p; }", "no p": "[](auto& x) { x *= 0.9; }",
+      "p after i": "[](auto& x, step_index, auto const& p) { x *= p; }"},
+     "[](auto& x, auto const& p, %s) { (void)i; x *= p; }")
+kind("objective of a tool", lambda fn: by_tool(f=fn),
+     ["[](auto const& x) { return x; }", "[]<class T>(T x) -> T { return x; }", "[](auto const& x, auto) { return x; }"],
+     {"of double": "[](double x) { return x; }", "returns nothing": "[](auto const&) {}",
+      "returns bool": "[](auto const& x) { return x > 0; }", "narrow": "[](float x) { return x; }"},
+     "[](auto const& x, %s) { return (void)i, x; }")
 MOVES = "[own = std::make_unique<int>(0)]"
 for of in ("step", "step, p", "adjoint", "adjoint, p", "loss", "derivative", "hook", "keep_going", "seed",
            "first of adaptive", "again of adaptive", "restart"):
@@ -497,7 +537,7 @@ def run_valid(compiler, cells, flags, folder):
         lines[0] += f'namespace {file.stem} {{\n#include "{file}"\n}}\n'
         lines.append(f'if (!{file.stem}::cell()) std::puts("{name}");')
     source, program = pathlib.Path(folder, "valid.cpp"), pathlib.Path(folder, "valid")
-    source.write_text(HEAD + "\n".join(lines) + "}\n")
+    source.write_text(HEAD + TOOL + "\n".join(lines) + "}\n")
     done = subprocess.run([compiler, "-std=c++20", "-w", "-O0", source, *flags, "-o", program], capture_output=True,
                           text=True)
     if done.returncode == 0:
@@ -510,7 +550,7 @@ def run_valid(compiler, cells, flags, folder):
 def main():
     end = sys.argv.index("--")
     how, compiler, *kinds = sys.argv[1:end]
-    flags = sys.argv[end + 1:]
+    flags = [*sys.argv[end + 1:], f"-I{TESTS}", f"-I{TESTS / 'adapt/ad/stand_in'}"]
     only_valid = kinds[:1] == ["--valid"] and bool(kinds.pop(0))
     wrong, valid, refused, names = [], [], [], {}
     with tempfile.TemporaryDirectory() as folder:
@@ -522,7 +562,8 @@ def main():
         for name in kinds or KINDS:
             around, good, bad, around_bad = KINDS[name]
             valid += [(f"{name}, valid {k}", cell(f"{name} {k}", text_of(around, fn))) for k, fn in enumerate(good)]
-            refused += [cell(f"{name}: {what}", f"{HEAD}{text_of(around_bad, fn)}// CAIRN_FIXED\n")
+            head = HEAD + TOOL if "tool" in name else HEAD
+            refused += [cell(f"{name}: {what}", f"{head}{text_of(around_bad, fn)}// CAIRN_FIXED\n")
                         for what, fn in bad.items() if not only_valid]
         for part in parts(valid, 95) if how != "nvcc" else []:
             wrong += run_valid(compiler, part, flags, folder)

@@ -58,9 +58,11 @@ consteval copy_fault worst_of(types<T...>, types<Seen...>) {
   return worst;
 }
 
-/// A base class or a member of `T`, but not `T` itself.
+/// Stands for a part whose type its conversion asks for.
+struct any_part {};
+/// A base class or a member of `T`, but not `T` itself. Nor what stands for one: std::any and its like ask for that.
 template <class U, class T>
-concept part_of = !std::is_same_v<std::remove_cvref_t<U>, T>;
+concept part_of = !std::is_same_v<std::remove_cvref_t<U>, T> && !std::is_base_of_v<any_part, std::remove_cvref_t<U>>;
 /// Copies of a `U` share no data. `Assigned`: `=` must also be enough to copy it.
 template <class U, bool Assigned, class... Seen>
 concept copied_well = copy_fault_of<U, Seen...>() == copy_fault::none && !(Assigned && traited_copy<U>);
@@ -68,7 +70,7 @@ concept copied_well = copy_fault_of<U, Seen...>() == copy_fault::none && !(Assig
 /// exist, the part's own first member would be tried instead. clang still finds a conversion if it is private, nvcc if
 /// it is deleted, g++ in both cases.
 template <class T, bool Assigned, class... Seen>
-struct private_unless {
+struct private_unless : any_part {
   private_unless() = default;
   template <part_of<T> U>
     requires copied_well<U, Assigned, T, Seen...>
@@ -80,7 +82,7 @@ struct private_unless {
   operator U() const;
 };
 template <class T, bool Assigned, class... Seen>
-struct deleted_unless {
+struct deleted_unless : any_part {
   template <part_of<T> U>
     requires copied_well<U, Assigned, T, Seen...>
   operator U() const;

@@ -534,6 +534,7 @@ struct adjoint_later {
   }
   [[nodiscard]] wide leaf_known(step_index leaf) const { return detail::leaf_known(step, leaf); }
 };
+template <class Step, class Params> adjoint_later(Step&, Params const&) -> adjoint_later<Step, Params>;  // for clang 14
 /// A loop that is kept does not know its adjoint when it runs.
 template <class PlanGiven>
 consteval bool check_not_measured() {

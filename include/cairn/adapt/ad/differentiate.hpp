@@ -67,7 +67,21 @@ template <class Tool, class Model, class State, class Params, class Objective>
                     "cairn: the objective must be `f(x)`, `f(x, params)` or `f(x, params, i)` for states of any "
                     "scalar, and return that scalar itself, `[]<class T>(state<T> const& x) -> T`; or cairn::at_end, "
                     "at_every, at_states of one");
-      return visited && plain && generic_model && fits;
+      constexpr fault wrong = [] {
+        if constexpr (visited && plain && generic_model) return fault_of_model<Model, State, own, control, data>();
+        else return fault::none;
+      }();
+      constexpr bool whole = wrong != fault::preset, wide = wrong != fault::floating && wrong != fault::short_index,
+                     changed = wrong == fault::none || !whole || !wide;
+      static_assert(changed,
+                    "cairn: the model must take x, which it changes, by non-const reference, and return nothing");
+      static_assert(whole,
+                    "cairn: a default argument of this model would get the index; leave the default out, or wrap the "
+                    "model in a lambda without that argument");
+      static_assert(wide,
+                    "cairn: the model would get its index as a floating-point or short number, a bool or a character; "
+                    "take `cairn::step_index i`, `T const& i`, or leave it out");
+      return visited && plain && generic_model && fits && wrong == fault::none;
     }
   }
 }

@@ -108,6 +108,9 @@ class primal_loop {
   }
   template <class State>
   void step(State& x, step_index i) {
+    static_assert(fault_of_model<Model, State, own_params, control, step_data<State>>() == fault::none,
+                  "cairn: the model must take x, which it changes, by non-const reference, return nothing, and take its "
+                  "index as `cairn::step_index i` or `T const& i`");
     auto const add = [this](auto const& term) { running_ += double(term); };
     bool const first_time = i == stepped_;
     if (!first_time && may_change_) check_params();
@@ -166,6 +169,10 @@ struct state_and_params {
   State state;    ///< the adjoint of the state
   Params params;  ///< the gradient with respect to the parameters so far; undifferentiated parts are copies
 };
+namespace detail {
+template <class T> inline constexpr bool has_both = false;
+template <class State, class Params> inline constexpr bool has_both<state_and_params<State, Params>> = true;
+}  // namespace detail
 
 /// A step written once, as a template over its scalar, with its adjoint by a tool for automatic differentiation: `step`
 /// is the model over double; `adjoint` records the steps of a leaf on the tool's tape and reverses them. Both are for
@@ -207,9 +214,13 @@ class taped {
   using tool_of_model = Tool;  ///< as for `by_tool`
   /// Whether the model can step these states and the tool can differentiate them.
   template <class State>
-  static constexpr bool steps = differentiable_by<State, scalar> &&
-                                detail::is_model<Model, State, typename primal::own_params, typename primal::control,
-                                                 typename primal::template step_data<State>>();
+  static constexpr bool steps = [] {
+    if constexpr (detail::has_both<State>) return false;  // asked of an adjoint, which has overloads
+    else
+      return differentiable_by<State, scalar> &&
+             detail::is_model<Model, State, typename primal::own_params, typename primal::control,
+                              typename primal::template step_data<State>>();
+  }();
 
   /// \param tool  an rvalue is moved in; an lvalue must outlive the object   \param model  the step, for any scalar
   /// \param params  the point at which the model is evaluated and differentiated   \param objective  terms, by default

@@ -90,29 +90,59 @@ consteval bool fits() {
   else return calls<Fn, First const&, Rest...>;
 }
 
-/// An argument in place of an index that only a floating-point parameter accepts.
-struct floating_only {
+/// In `f(Before..., Only, After...)` an Only converts to the parameter's type. Of a function that is generic or has
+/// several call operators only parameters of a type that is not deduced are asked: these alone take a list in braces.
+template <class Fn, class Only, class Before, class... After> inline constexpr bool takes_only = false;
+template <class Fn, class Only, class... Before, class... After>
+inline constexpr bool takes_only<Fn, Only, arguments<Before...>, After...> = [] {
+  if constexpr (one_signature<Fn>) return calls<Fn, Before..., Only, After...>;
+  else return requires(Fn& f) { f(std::declval<Before>()..., {std::declval<Only>()}, std::declval<After>()...); };
+}();
+
+/// An argument in place of a number that only parameters of some types accept, as Accepts says.
+template <template <class> class Accepts>
+struct only_for {
   template <class T>
-    requires std::is_floating_point_v<T>
+    requires Accepts<T>::value
   operator T() const;
 };
-/// A function with a single signature that would convert the index, its last argument, to a floating-point number. Most
-/// likely it means something else by that parameter.
+template <class T> struct is_index : std::bool_constant<std::is_integral_v<T> && (sizeof(T) >= sizeof(int))> {};
+template <class T> struct is_short_index : std::bool_constant<std::is_integral_v<T> && (sizeof(T) < sizeof(int))> {};
+using floating_only = only_for<std::is_floating_point>;
+/// In `f(Before..., i, After...)` the index would become a floating-point number, or something too short for it.
+template <class Fn, class Before, class... After>
+inline constexpr bool floats_index = takes_only<Fn, floating_only, Before, After...> &&
+                                     !takes_only<Fn, only_for<is_index>, Before, After...>;
+template <class Fn, class Before, class... After>
+inline constexpr bool shortens_index = takes_only<Fn, only_for<is_short_index>, Before, After...> &&
+                                       !takes_only<Fn, only_for<is_index>, Before, After...>;
+template <class Fn, class Before, class... After>
+inline constexpr bool cuts_index = floats_index<Fn, Before, After...> || shortens_index<Fn, Before, After...>;
+/// A function that takes the index, its last argument, as a floating-point number. Most likely it means something else
+/// by that parameter.
 template <class Fn, class... Before>
-concept floating_index = one_signature<Fn> && calls<Fn, Before..., floating_only>;
+concept floating_index = floats_index<Fn, arguments<Before...>>;
 
-/// An argument in place of a number of type T that only a parameter too narrow for T accepts.
+/// An argument in place of a number of type T that only a parameter too narrow for T accepts, and one that only a T does.
 template <class T>
 struct narrowed {
   template <class U>
     requires(std::is_arithmetic_v<U> && !requires(T x) { U{x}; })
   operator U() const;
 };
-/// A single signature whose parameter for T in `f(Before..., T, After...)` is a number too narrow for it.
+template <class T>
+struct same_number {
+  template <class U>
+    requires std::is_same_v<U, T>
+  operator U() const;
+};
+/// A parameter for T in `f(Before..., T, After...)` is a number too narrow for it.
 template <class Fn, class T, class Before, class... After> inline constexpr bool narrows = false;
 template <class Fn, class T, class... Before, class... After>
-  requires(one_signature<Fn> && std::is_arithmetic_v<T>)
-inline constexpr bool narrows<Fn, T, arguments<Before...>, After...> = calls<Fn, Before..., narrowed<T>, After...>;
+  requires std::is_arithmetic_v<T>
+inline constexpr bool narrows<Fn, T, arguments<Before...>, After...> =
+    takes_only<Fn, narrowed<T>, arguments<Before...>, After...> &&
+    !takes_only<Fn, same_number<T>, arguments<Before...>, After...>;
 
 /// Whether f would cut one of the parameters `P...` to a narrower number, where `Before...` come before them.
 template <class Fn, class... Before, class... After>

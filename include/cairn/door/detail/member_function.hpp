@@ -35,6 +35,7 @@ struct member_of {
 /// A template, or overloaded.
 template <class Name, class T, class Parameters = void>
 struct member_function : member_of<T> {
+  static constexpr bool hides_parameters = true;
   template <class... Args>
     requires requires(T& of, Args&&... args) { Name::call(of, std::forward<Args>(args)...); }
   decltype(auto) operator()(Args&&... args) const {

@@ -104,7 +104,8 @@ template <class T> struct moves : argument<T, T&&, fault::narrow> {};
 /// that parameter.
 template <class Fn, class With, class Without>
 [[nodiscard]] consteval bool wants_params() {
-  if constexpr (!called_with<Fn, With>) return false;
+  if constexpr (std::is_void_v<With>) return false;  // the chain has no parameters
+  else if constexpr (!called_with<Fn, With>) return false;
   else return fault_of_call<Fn>(With{}) != fault::params || !called_with<Fn, Without>;
 }
 /// A function of a stage that takes a state: `Context` says with what else.
@@ -112,11 +113,9 @@ template <class Name, class Stage, class Context, class State>
 struct stage_function {
   using fn = member_as_function<Name, Stage>;
   using without = typename Context::template bare<reads<State>>;
-  static constexpr bool with_p = [] {
-    if constexpr (!Context::has_params) return false;
-    else return wants_params<fn, typename Context::template one<reads<State>>, without>();
-  }();
-  using call = std::conditional_t<with_p, typename Context::template one<reads<State>>, without>;
+  using with = typename Context::template one<reads<State>>;
+  static constexpr bool with_p = wants_params<fn, std::conditional_t<Context::has_params, with, void>, without>();
+  using call = std::conditional_t<with_p, with, without>;
   static constexpr bool fits = called_with<fn, call>;
   using result = typename result_with<fn, call>::type;
 };

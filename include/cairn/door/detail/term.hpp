@@ -51,16 +51,9 @@ decltype(auto) call_term(Fn const& f, State const& x, Params const& p, step_inde
 }
 template <class Fn, class State, class Params>
 concept has_term = form_of_term<Fn, State, Params>() != term_form::none;
-/// Whether the term is a number. A tool's expression is refused: it would refer to objects that no longer exist.
-template <class Fn, class State, class Params, class Scalar>
-consteval bool is_term() {
-  if constexpr (!has_term<Fn, State, Params>) return false;
-  else {
-    using term = std::remove_cvref_t<decltype(call_term(std::declval<Fn const&>(), std::declval<State const&>(),
-                                                        std::declval<Params const&>(), step_index{}))>;
-    return std::is_same_v<term, Scalar> || std::is_arithmetic_v<term>;
-  }
-}
+template <class Fn, class State, class Params>
+using term_result = std::remove_cvref_t<decltype(call_term(std::declval<Fn const&>(), std::declval<State const&>(),
+                                                          std::declval<Params const&>(), step_index{}))>;
 
 /// The ways to write the derivative of a term: df(x, bar, p, dp, i), or with less. It adds to bar and dp.
 template <class DF, class State, class Bar, class Params, class DP>
@@ -105,27 +98,35 @@ consteval auto call_of_term(Head head) {
   else if constexpr (Form == term_form::with_index) return head + counts_in(arguments<step_index>{});
   else return head;
 }
-/// What is wrong with a term and its derivative, each of which has a form.
+/// What is wrong with the value of a term, which has a form.
+template <class Fn, class State, class Params>
+consteval fault fault_of_value() {
+  using of_value = std::conditional_t<no_p<Params>, arguments<>, arguments<Params const&>>;
+  constexpr auto form = form_of_term<Fn, State, Params>();
+  constexpr auto found = fault_of_call<Fn const>(call_of_term<form, of_value>(call_with<reads<State>>{}));
+  if constexpr (found != fault::none) return found;
+  else return std::is_same_v<term_result<Fn, State, Params>, bool> ? fault::both : fault::none;
+}
+/// What is wrong with a term and its derivative.
 template <class Fn, class DF, class State, class Bar, class Params, class DP>
 consteval fault fault_of_term() {
-  constexpr auto value = form_of_term<Fn, State, Params>();
   constexpr auto back = form_of_derivative<DF, State, Bar, Params, DP>();
-  if constexpr (value == term_form::none || back == term_form::none) return fault::shape;
+  if constexpr (!has_term<Fn, State, Params> || back == term_form::none) return fault::shape;
+  else if constexpr (fault_of_value<Fn, State, Params>() != fault::none) return fault_of_value<Fn, State, Params>();
   else {
-    using of_value = std::conditional_t<no_p<Params>, arguments<>, arguments<Params const&>>;
     using of_back = std::conditional_t<no_p<Params>, arguments<>, arguments<Params const&, DP&>>;
-    constexpr auto in_value = fault_of_call<Fn const>(call_of_term<value, of_value>(call_with<reads<State>>{}));
-    if constexpr (in_value != fault::none) return in_value;
-    else if constexpr (std::is_same_v<std::remove_cvref_t<decltype(call_term(
-                           std::declval<Fn const&>(), std::declval<State const&>(), std::declval<Params const&>(),
-                           step_index{}))>, bool>)
-      return fault::both;
-    else {
-      constexpr auto in_back = fault_of_call<DF const>(
-          call_of_term<back, of_back>(call_with<reads<State>, changes<Bar>>{}));
-      if constexpr (in_back != fault::none) return in_back;
-      else return derivative_returns<DF, State, Bar, Params, DP>() ? fault::result : fault::none;
-    }
+    constexpr auto in_back = fault_of_call<DF const>(call_of_term<back, of_back>(call_with<reads<State>, changes<Bar>>{}));
+    if constexpr (in_back != fault::none) return in_back;
+    else return derivative_returns<DF, State, Bar, Params, DP>() ? fault::result : fault::none;
+  }
+}
+/// Whether the term is a number. A tool's expression is refused: it would refer to objects that no longer exist.
+template <class Fn, class State, class Params, class Scalar>
+consteval bool is_term() {
+  if constexpr (!has_term<Fn, State, Params>) return false;
+  else {
+    using term = term_result<Fn, State, Params>;
+    return (std::is_same_v<term, Scalar> || std::is_arithmetic_v<term>) && fault_of_value<Fn, State, Params>() == fault::none;
   }
 }
 

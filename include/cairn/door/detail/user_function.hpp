@@ -46,17 +46,24 @@ template <class DP> struct adds_to : argument<DP, DP&, fault::params> { static c
 struct numbers_step : argument<step_index, step_index, fault::none> {};
 template <class... Args> struct call_with {};
 
-/// An argument in place of an index that only a bool, a character or a short number accepts.
-struct small_only {
-  template <class T>
-    requires(std::is_integral_v<T> && sizeof(T) < sizeof(int))
-  operator T() const;
-};
 /// A function object of one signature says by name what it can be called with, if its default arguments are not part of
 /// its type, as those of a member function.
 template <class Fn, class... Args>
 concept calls_by_name = requires { requires Fn::template by_name<Args...>; };
 
+/// A function that can be called without its index would get it by a default argument, or it has several call operators,
+/// of which a shorter one ends in an index. Of a member that is a template only the number of arguments shows.
+template <class Fn, class... Before, class Last>
+consteval bool may_leave_out(call_with<Before...>, call_with<Last>) {
+  if constexpr (one_signature<Fn>) return true;
+  else if constexpr (requires { Fn::hides_parameters; }) return !std::is_same_v<Last, numbers_step>;
+  else return !takes_only<Fn, only_for<is_index>, arguments<typename Before::passed...>>;
+}
+template <class Fn, class... Before, class Next, class... More>
+  requires(sizeof...(More) > 0)
+consteval bool may_leave_out(call_with<Before...>, call_with<Next, More...>) {
+  return may_leave_out<Fn>(call_with<Before..., Next>{}, call_with<More...>{});
+}
 template <class Fn, class Before, class After> struct argument_faults;
 template <class Fn, class... Before>
 struct argument_faults<Fn, call_with<Before...>, call_with<>> {
@@ -67,13 +74,13 @@ struct argument_faults<Fn, call_with<Before...>, call_with<First, After...>> {
   using rest = argument_faults<Fn, call_with<Before..., First>, call_with<After...>>;
   static consteval fault get() {
     if constexpr (std::is_same_v<First, numbers_step>) {
-      if constexpr (one_signature<Fn>) {
-        if constexpr (calls<Fn, typename Before::passed...> || calls_by_name<Fn, typename Before::passed...>)
+      using before = arguments<typename Before::passed...>;
+      if constexpr (calls_by_name<Fn, typename Before::passed...>) return fault::preset;
+      else if constexpr (requires { Fn::hides_parameters; } || takes_only<Fn, only_for<std::is_arithmetic>, before, typename After::passed...>) {
+        if constexpr (calls<Fn, typename Before::passed...> && may_leave_out<Fn>(call_with<>{}, call_with<Before...>{}))
           return fault::preset;
-        else if constexpr (calls<Fn, typename Before::passed..., floating_only, typename After::passed...>)
-          return fault::floating;
-        else if constexpr (calls<Fn, typename Before::passed..., small_only, typename After::passed...>)
-          return fault::short_index;
+        else if constexpr (floats_index<Fn, before, typename After::passed...>) return fault::floating;
+        else if constexpr (shortens_index<Fn, before, typename After::passed...>) return fault::short_index;
       }
     } else if constexpr (narrows<Fn, typename First::value, arguments<typename Before::passed...>,
                                  typename After::passed...>)

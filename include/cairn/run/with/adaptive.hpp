@@ -163,8 +163,8 @@ class adaptive {
   /// In the place of the step of an object that was refused, so that there is one error.
   struct refused_step {
     refused_step(adaptive&, std::uint64_t) noexcept {}
-    template <class Input>
-    void operator()(Input&, step_index) const {}
+    template <class Input, class... More>
+    void operator()(Input&, More const&...) const {}
   };
   class repeatable {
    public:

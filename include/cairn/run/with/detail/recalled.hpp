@@ -19,25 +19,32 @@
 
 namespace cairn::detail {
 
-/// Stands for a record that is a number. It does not convert to other numbers, so it cannot be mistaken for an index.
-template <class Record>
-struct record_only {
-  template <class T>
-    requires std::is_same_v<std::remove_cv_t<T>, Record>
-  operator T() const;
-};
+/// Called as f(x..., record). A record that is a number is not mistaken for an index: it converts to no other number.
 template <class Fn, class Record, class... Input>
 concept takes_record = calls<Fn, Input..., Record const&> &&
-    (!std::is_arithmetic_v<Record> || !one_signature<Fn> || calls<Fn, Input..., record_only<Record>>);
+    (!std::is_arithmetic_v<Record> || !one_signature<Fn> || takes_only<Fn, same_number<Record>, arguments<Input...>>);
 /// Called as f(x..., i, record), without converting i to a floating-point number.
 template <class Fn, class Record, class... Input>
 concept takes_index_and_record = takes_record<Fn, Record, Input..., step_index const&> &&
-    !(one_signature<Fn> && calls<Fn, Input..., floating_only, Record const&>);
+    !(one_signature<Fn> && floats_index<Fn, arguments<Input...>, Record const&>);
 /// Called as f(x..., i, record) or as f(x..., record).
 template <class Fn, class Record, class... Input>
 concept calls_with_record = takes_index_and_record<Fn, Record, Input...> || takes_record<Fn, Record, Input...>;
+/// A function that is generic, or has several call operators, cuts what it is called with.
+template <class Fn, class Record, class... Input>
+consteval bool cuts_recalled() {
+  if constexpr (one_signature<Fn>) return false;
+  else if constexpr (takes_index_and_record<Fn, Record, Input&...>)
+    return cuts_index<Fn, arguments<Input&...>, Record const&> ||
+           narrows<Fn, Record, arguments<Input&..., step_index const&>> ||
+           cuts_params<Fn>(arguments<>{}, arguments<Input&...>{}, arguments<step_index const&, Record const&>{});
+  else return cuts_params<Fn>(arguments<>{}, arguments<Input&..., Record const&>{}, arguments<>{});
+}
 template <class Fn, class Record, class... Input>
 decltype(auto) call_with_record(Fn& f, step_index const i, Record const& record, Input&&... x) {
+  static_assert(!cuts_recalled<Fn, Record, std::remove_cvref_t<Input>...>(),
+                "cairn: a function with the record of an adaptive step takes a number as one of a narrower type than it "
+                "is given");
   if constexpr (takes_index_and_record<Fn, Record, Input...>)
     return call_lending(f, std::forward<Input>(x)..., i, record);
   else return call_lending(f, std::forward<Input>(x)..., record);
@@ -67,7 +74,7 @@ struct recalled_with<Fn, Record, arguments<Before...>, Params...> {
   using before = arguments<Before...>;
   using params = arguments<Params...>;
   static constexpr bool indexed = takes_params<Fn, before, params, step_index const&, Record const&> &&
-                                  !(one_signature<Fn> && calls<Fn, Before..., Params..., floating_only, Record const&>),
+                                  !(one_signature<Fn> && floats_index<Fn, arguments<Before..., Params...>, Record const&>),
                         fits = indexed || (takes_params<Fn, before, params, Record const&> &&
                                            !narrows<Fn, Record, arguments<Before..., Params...>>);
 };
@@ -92,8 +99,10 @@ struct step_records {
 /// What is wrong with such a callable, as far as its one signature shows: f(x[, i], record), f(x[, x1], bar[, i], record).
 template <class Fn, class State, class Record>
 consteval fault fault_of_recalled() {
-  if constexpr (!one_signature<Fn>) return fault::none;
-  else {
+  if constexpr (!one_signature<Fn>) {
+    if constexpr (!std::is_arithmetic_v<State>) return fault::none;  // bar is not known: it shows when f is called
+    else return cuts_recalled<Fn, Record, State, State>() ? fault::narrow : fault::none;
+  } else {
     constexpr auto count = []<class... Args>(std::type_identity<arguments<Args...>>) {
       return sizeof...(Args);
     }(parameters_of<std::remove_cv_t<Fn>>());
