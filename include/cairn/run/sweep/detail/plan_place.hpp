@@ -192,6 +192,7 @@ struct counted_values {
   template <class Asked>
   [[nodiscard]] constexpr auto beside(Asked const& asked) const {
     return [this, &asked]([[maybe_unused]] slot_index slots, [[maybe_unused]] wide state) -> wide {
+      (void)this, (void)asked;  // for clang, where they are not used
       if constexpr (!Asked::on_disk) return 0;
       else {
         using files = sweep_of<decltype(asked.work)>;
