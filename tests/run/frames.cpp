@@ -29,8 +29,8 @@ static void check(char const* what, int step, int adjoint) {
   in_step = in_adjoint = 0;
 }
 
+struct plain_step { void operator()(double& x) const { count(in_step), x *= 1.01; } };
 struct step_of {
-  void operator()(double& x) const { count(in_step), x *= 1.01; }
   void operator()(double& x, double const& p) const { count(in_step), x *= p; }
   void operator()(field& x, double const& p) const { count(in_step), x[0] *= p; }
 };
@@ -63,7 +63,7 @@ int main([[maybe_unused]] int count_of, [[maybe_unused]] char** words) {
   double dp = 0;
   auto const by = cairn::wrt{p, dp};
 
-  (void)cairn::gradient(step_of{}, 1.0, plan, 1.0, adjoint_of{});
+  (void)cairn::gradient(plain_step{}, 1.0, plan, 1.0, adjoint_of{});
   check("gradient", 8, 9);
   (void)cairn::differentiate(growth, field(100, 0.1), 0.7, cairn::budget_of{100, "100kB"}, losses);
   check("differentiate", 10, 9);
@@ -89,7 +89,7 @@ int main([[maybe_unused]] int count_of, [[maybe_unused]] char** words) {
   if (count_of < 2) return 2;
   (void)cairn::differentiate(growth, field(100, 0.1), 0.7, cairn::revolve{100, 5}, losses,
                              cairn::disk{std::string{words[1]} + "/run"});
-  check("differentiate on disk", 12, 11);
+  check("differentiate on disk", 10, 11);
 #endif
   return wrong > 0;
 }

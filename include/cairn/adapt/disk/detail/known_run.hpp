@@ -56,20 +56,27 @@ template <class State>
   return written && made;
 }
 
-/// Adds the state after step 0, from x0, which stays as it is.
-template <class State, class Step, class X0>
-void add_first_step(id_sum& sum, Step& step, X0& x0) {
+/// Names the state after step 0, from x0, which stays as it is. What step 0 chooses here is not kept.
+template <class State, class Step, class X0, class Choices>
+void name_first_step(run_name& name, Step& step, X0& x0, [[maybe_unused]] Choices* choices) {
+  constexpr bool chooses = !std::is_same_v<Choices, no_choices>;
+  [[maybe_unused]] std::ptrdiff_t before = 0;
+  if constexpr (chooses) before = std::ptrdiff_t(choices->all.size());
+  id_sum& sum = name.sum();
+  sum.begin();
   step_index failed = 0;
   if constexpr (copied_state<State>) {
     advanced_copy<State> x{std::as_const(x0), shape_of_step<Step, State>().form};
     x.run(step, 0, 1, failed);
     write_exactly(std::as_const(x).state(), sum);
   } else {
-    auto const before = taken_snapshot(std::as_const(x0));
+    auto const initial = taken_snapshot(std::as_const(x0));
     run_in_place(step, x0, 0, 1, failed);
     write_exactly(taken_snapshot(std::as_const(x0)), sum);
-    restore_state(x0, before);
+    restore_state(x0, initial);
   }
+  name[run_part::first] = {sum.value(), true, ""};
+  if constexpr (chooses) choices->all.erase(choices->all.begin() + before, choices->all.end());
 }
 
 /// Whether a seed is a function of the final state and the parameters.
@@ -237,15 +244,7 @@ void name_loop(run_name& name, Parts const& parts, Plan const& plan, Step& step,
   if constexpr (of::seed_is_known)
     name.set(run_part::seed, "", [&](id_sum& sum) { add_value(sum, *parts.seed); });
   if constexpr (!is_open_plan<Plan>)
-    if (n > 0) name.set(run_part::first, "", [&](id_sum& sum) {
-      auto* const choices = choices_of(*parts.step);
-      if constexpr (std::is_same_v<decltype(choices), no_choices* const>) add_first_step<State>(sum, step, x0);
-      else {  // what step 0 chooses here is not kept
-        auto const before = choices->all.size();
-        add_first_step<State>(sum, step, x0);
-        choices->all.erase(choices->all.begin() + std::ptrdiff_t(before), choices->all.end());
-      }
-    });
+    if (n > 0) name_first_step<State>(name, step, x0, choices_of(*parts.step));
 }
 
 [[noreturn]] inline void refuse_nothing_found(char const* why, step_index steps) {
