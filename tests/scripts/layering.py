@@ -59,7 +59,7 @@ OPT_IN = ("adapt/", "profile/", "trace/", "plan/text/", "store/behind", "store/t
 # Headers in detail/ are private. The core's own folders use each other's; an adapter uses these of the core, where it
 # extends an executor or speaks as the core does.
 EXTENDS = {
-    "adapt/ad": ["core/detail/aggregate", "core/detail/state_hash", "run/sweep/detail/cached_object",
+    "adapt/ad": ["core/detail/aggregate", "core/detail/state_hash", "door/detail/user_function", "run/sweep/detail/cached_object",
                  "plan/loop/detail/plan_over_leaves"],
     "adapt/adolc": ["adapt/ad/detail/shared_record"],
     "adapt/codipack": ["adapt/ad/detail/shared_record"],
