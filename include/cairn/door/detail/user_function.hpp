@@ -51,12 +51,16 @@ template <class... Args> struct call_with {};
 template <class Fn, class... Args>
 concept calls_by_name = requires { requires Fn::template by_name<Args...>; };
 
+struct no_number {};
 /// A function that can be called without its index would get it by a default argument, or it has several call operators,
-/// of which a shorter one ends in an index. Of a member that is a template only the number of arguments shows.
+/// of which a shorter one ends in an index. Of a member that is a template, which may take anything more, only the number
+/// of arguments shows.
 template <class Fn, class... Before, class Last>
 consteval bool may_leave_out(call_with<Before...>, call_with<Last>) {
   if constexpr (one_signature<Fn>) return true;
-  else if constexpr (requires { Fn::hides_parameters; }) return !std::is_same_v<Last, numbers_step>;
+  else if constexpr (requires { Fn::hides_parameters; })
+    return !std::is_same_v<Last, numbers_step> &&
+           !calls<Fn, typename Before::passed..., typename Last::passed, no_number>;
   else return !takes_only<Fn, only_for<is_index>, arguments<typename Before::passed...>>;
 }
 template <class Fn, class... Before, class Next, class... More>
