@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // The advised plan is the cheapest one when all of them are run.
 #include <cmath>
+#include <deque>
 #include <limits>
 #include <memory>
 #include <random>
 #include <vector>
+#include <cairn/adapt/threads.hpp>
 #include <cairn/cairn.hpp>
 #include <cairn/plan/loop/advise.hpp>
 #include <cairn/plan/loop/detail/plan_search.hpp>
+#include <cairn/plan/loop/overlap.hpp>
+#include <cairn/plan/loop/plan_within.hpp>
 #include <cairn/plan/text/plan_text.hpp>
+#include "adapt/threads/ahead.hpp"
 #include "support/catch.hpp"
 
 using namespace cairn;
@@ -112,6 +117,66 @@ byte_size random_budget(std::mt19937& random, workload const& work) {
   return byte_size{std::uint64_t(least * std::pow(std::max(all / least, 1.0), share) + 1)};
 }
 
+/// The clock of a sweep on two threads, action by action. A frame exists as long as a slot, the live state or a
+/// reversal that is not over holds it; the helper waits where all exist.
+double on_two_threads(any_schedule const& plan, workload const& work) {
+  long exist = 0;
+  using frame = std::shared_ptr<int>;
+  auto const made = [&] { return ++exist, frame{new int{}, [&exist](int* k) { --exist, delete k; }}; };
+  long const most = long(plan.slots() + working_frames(work.form, plan.leaf()));
+  bool const out = work.form.step != step_form::in_place, records = work.form.adjoint == adjoint_form::recorded;
+  std::vector<frame> slots(std::size_t(plan.slots()));
+  struct handed { frame state; double done; };
+  std::deque<handed> open;
+  frame live = made();
+  double helper = 0, caller = 0, slower = 1;
+  std::size_t const x1 = work.form.adjoint == adjoint_form::with_next ? 1 : 0;
+  auto const take = [&] {
+    while (open.size() > x1 && (open[x1].done <= helper || exist >= most)) {
+      helper = std::max(helper, open[x1].done);
+      open.pop_front();
+    }
+    return made();
+  };
+  auto const to_write = [&] {
+    if (live && live.use_count() == 1) return;
+    live.reset();
+    live = take();
+  };
+  auto cursor = plan.walk();
+  for (action a = cursor.next(); a.kind != action_kind::done; a = cursor.next()) {
+    double const steps = double(a.to - a.from);
+    switch (a.kind) {
+      case action_kind::advance:
+        if (out) {
+          frame const source = live;
+          live.reset();
+          live = take();
+          if (a.to - a.from > 1 && source.use_count() > 1) (void)take();
+        } else to_write();
+        helper += slower * steps * work.step_seconds;
+        break;
+      case action_kind::turn:
+        helper += steps * work.step_seconds, slower = 1.2;
+        if (x1 > 0) open.push_back({made(), helper});
+        break;
+      case action_kind::save: slots[std::size_t(a.slot)] = live; break;
+      case action_kind::drop: slots[std::size_t(a.slot)].reset(); break;
+      case action_kind::load:
+        if (a.slot != no_slot) live = slots[std::size_t(a.slot)];
+        else live.reset(), live = take();
+        break;
+      case action_kind::reverse:
+        if (records) to_write();
+        caller = std::max(caller, helper) + steps * (work.adjoint_seconds + (records ? work.step_seconds : 0));
+        open.push_back({std::exchange(live, nullptr), caller});
+        break;
+      default: break;
+    }
+  }
+  return std::max(caller, helper);
+}
+
 }  // namespace
 
 TEST_CASE("the advised plan is the cheapest of all planners as they are executed", "[plan][advise]") {
@@ -190,6 +255,121 @@ TEST_CASE("no plan of any planner with any number of slots within the budget bea
   }
 }
 
+TEST_CASE("the clock of two threads waits for frames, and for states", "[plan][advise]") {
+  for (auto const form : {adjoint_form::one_step, adjoint_form::with_next, adjoint_form::recorded})
+    for (slot_index const slots : {4, 8, 16})
+      for (slot_index const ahead : {1, 3})
+        for (double const adjoint : {1.5, 4.0}) {
+          workload work{.steps = 150, .state_bytes = 8, .step_seconds = 1, .adjoint_seconds = adjoint};
+          work.form.adjoint = form, work.form.ahead = ahead;
+          revolve const plan{150, slots, {.free_initial = slots > 8}};
+          CAPTURE(int(form), slots, ahead, adjoint);
+          CHECK(overlapped(plan, work).seconds == Approx(on_two_threads(plan, work)).epsilon(1e-9));
+        }
+}
+
+TEST_CASE("slots and states ahead are within 3 % of the best division of all", "[plan][advise]") {
+  std::mt19937 random{17};
+  int helped = 0, alone = 0;
+  for (int round = 0; round < 60; ++round) {
+    auto work = random_workload(random);
+    work.tiers = {}, work.record_seconds = {};
+    work.steps = 1 + *work.steps % 60;
+    if (work.form.adjoint == adjoint_form::recorded) work.form.adjoint = adjoint_form::with_next, work.tape_bytes = 0;
+    work.adjoint_seconds = work.step_seconds * std::uniform_real_distribution<>{0.3, 5}(random);
+    auto const budget = random_budget(random, work);
+    auto const given = advise(budget, work, {.threads = 2});
+    step_index const n = *work.steps;
+    double least = advise(budget, work).best.cost.seconds;
+    bool const in_place = work.form.step == step_form::in_place;
+    for (step_index leaf = 1; leaf <= (work.form.adjoint == adjoint_form::leaf ? n : 1); ++leaf)
+      for (slot_index ahead = 1, count = detail::leaves_in(n, leaf); ahead <= count; ++ahead) {
+        work.form.ahead = ahead;
+        auto const widest = [&](auto const& make) {
+          auto const fit = most_slots_within(budget, work, make);
+          if (!fit.fits) return;
+          auto const plan = make(fit.slots);
+          double const seconds = on_two_threads(plan, work);
+          if (in_place) CHECK(overlapped(plan, work).seconds == Approx(seconds).epsilon(1e-9));
+          else CHECK(overlapped(plan, work).seconds == Approx(seconds).epsilon(0.03));
+          least = std::min(least, seconds);
+        };
+        widest(detail::revolve_factory{n, leaf});
+        widest(detail::uniform_factory{n, leaf});
+      }
+    auto const& best = given.best;
+    work.form.ahead = best.with.ahead;
+    CAPTURE(round, n, budget.count(), int(work.form.adjoint), int(work.form.step), best.with.slots, best.with.leaf,
+            best.with.ahead, work.adjoint_seconds / work.step_seconds);
+    CHECK(estimate(best.schedule, work).memory_bytes <= budget.count());
+    CHECK(best.cost.seconds <= 1.03 * least);
+    if (best.with.ahead > 0) CHECK(best.cost.seconds == Approx(on_two_threads(best.schedule, work)).epsilon(0.03));
+    CHECK(best.proof.least_seconds <= best.cost.seconds * (1 + 1e-12));
+    ++(best.with.ahead > 0 ? helped : alone);
+  }
+  CHECK(helped > 10);
+  CHECK(alone > 5);
+}
+
+TEST_CASE("what is advised for two threads is run so, within the budget", "[plan][advise]") {
+  auto const x0 = ahead::begin();
+  auto const step = concurrent([](ahead::field const& x, ahead::field& x1, step_index i) { ahead::move(x, x1, i); });
+  auto const adjoint = [](ahead::field const& x, ahead::field& bar, step_index i) { bar = ahead::pulled(x, bar, i); };
+  auto const seed = [](ahead::field const& x) { return x; };
+  workload work{.steps = 400, .state_bytes = bytes_of(x0), .step_seconds = 1e-6, .adjoint_seconds = 2e-6};
+  work.state_inline_bytes = sizeof x0, work.form.step = step_form::out_of_place;
+  auto const wanted = ahead::gradient_by_hand(400);
+  CHECK(parallel::of(work).adjoint_over_step == 2);
+  for (int const bytes : {1'000, 4'000, 9'000, 20'000}) {
+    CAPTURE(bytes);
+    auto const best = advise(byte_size{bytes}, work, {.only = planner::revolve, .threads = 2}).best;
+    auto const how = parallel::of(best);
+    CHECK(how.ahead == best.with.ahead);
+    CHECK((how.threads == 2) == (bytes > 1'000));
+    sweep_report report;
+    auto const bar = gradient(step, x0, *best.schedule.target<revolve>(), seed, adjoint,
+                              ahead::eager{.threads = how.threads, .ahead = how.ahead}, report);
+    CHECK(ahead::same(bar, wanted));
+    CHECK((report.serial == nullptr) == (how.threads == 2));
+    CHECK(report.counted.total() <= wide(bytes));
+  }
+}
+
+TEST_CASE("over a store behind the sweep, no plan is more than 3 % faster than the advised one", "[plan][advise]") {
+  std::mt19937 random{23};
+  for (int round = 0; round < 40; ++round) {
+    auto work = random_workload(random);
+    work.form.adjoint = adjoint_form::one_step;
+    work.steps = 2 + *work.steps % 30;
+    work.tiers = {}, work.record_seconds = {};
+    double const slow = std::uniform_real_distribution<>{0.1, 6}(random) * work.step_seconds;
+    work.tiers.disk = {slow, slow, unlimited_bytes};
+    behind_options const how{1 + int(random() % 3), 1 + int(random() % 3)};
+    auto beside = work;
+    beside.file_bytes = wide(how.saves + how.loads + 1) * (work.state_bytes + 24);
+    byte_size const budget{random_budget(random, work).count() + std::uint64_t(beside.file_bytes)};
+    auto const given = advise(budget, work, {.behind = how});
+    step_index const n = *work.steps;
+    double least = plan_within(budget, work).cost.seconds;
+    auto const compare = [&](any_schedule const& plan) {
+      if (estimate(plan, leaves_memory(plan) ? beside : work).memory_bytes <= budget.count())
+        least = std::min(least, overlapped(plan, work, how).seconds);
+    };
+    for (slot_index slots = 0; slots < n; ++slots) {
+      for (step_index period = 1; period <= n; ++period) compare(two_level{n, period, slots});
+      for (slot_index far = 1; far < n; ++far) compare(multistage{n, slots, far});
+      for (double cost = 8; cost > 0.01; cost /= 2)
+        compare(disk_revolve{n, slots, {.disk_write = cost, .disk_read = cost}});
+    }
+    CAPTURE(round, n, budget.count(), slow / work.step_seconds, work.adjoint_seconds / work.step_seconds,
+            name_of(given.best.by), given.best.with.slots, given.best.with.period);
+    auto const& best = given.best.schedule;
+    CHECK(estimate(best, leaves_memory(best) ? beside : work).memory_bytes <= budget.count());
+    CHECK(given.best.cost.seconds <= 1.03 * least);
+    CHECK(given.best.proof.least_seconds <= given.best.cost.seconds * (1 + 1e-12));
+  }
+}
+
 TEST_CASE("storing everything is not advised only because it fits", "[plan][advise]") {
   workload work{.steps = 200, .state_bytes = 1000, .step_seconds = 1, .adjoint_seconds = 1};
   CHECK(advise("1MB", work).best.cost.extra_steps == 0);
@@ -241,4 +421,7 @@ TEST_CASE("a workload that cannot be planned is refused by name", "[plan][advise
   CHECK_THROWS_AS(advise("1MB", {.steps = -1}), invalid_plan);
   CHECK_THROWS_AS(advise("1kB", {.steps = 10, .state_bytes = 1000}), infeasible_budget);
   CHECK_THROWS_AS(advise("1MB", {.steps = 10, .state_bytes = 10}, {.leaf = 0}), invalid_plan);
+  CHECK_THROWS_WITH(advise("1MB", {.steps = 10, .state_bytes = 10}, {.threads = 2}), ContainsSubstring("step_seconds"));
+  CHECK_THROWS_WITH(advise("1MB", {.steps = 10, .state_bytes = 10, .step_seconds = 1}, {.threads = 3}),
+                    ContainsSubstring("threads = 3"));
 }

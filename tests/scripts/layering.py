@@ -76,6 +76,7 @@ EXTENDS = {
                    "run/sweep/detail/action_range", "run/sweep/detail/advanced_copy", "run/sweep/detail/kept_snapshot",
                    "run/sweep/detail/given_parts", "schedule/detail/plan_numbers", "store/detail/transfers"],
     "adapt/threads": ["core/detail/kept_as", "core/detail/same_capacity", "door/detail/member_function",
+                      "rules/detail/two_threads",
                       "run/form/detail/last_arguments",
                       "run/form/detail/loop_adjoint", "run/form/detail/loop_step", "run/form/detail/open_loop",
                       "run/form/detail/reversal", "run/sweep/detail/byte_limit", "run/sweep/detail/cached_object",

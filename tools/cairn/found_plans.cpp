@@ -25,6 +25,7 @@ std::string plan_json(cairn::planned const& plan) {
   all.add("period", with.period > 0 ? json_number(wide(with.period)) : "null");
   all.add("units", with.units > 0 ? json_number(with.units) : "null");
   all.add("tape_units", with.units > 0 ? json_number(with.tape_units) : "null");
+  if (with.ahead > 0) all.add("ahead", wide(with.ahead));
   all.add("initial", std::string{with.free_initial ? "\"pinned_free\"" : "\"releasable\""});
   all.add("step_calls", cost.step_calls);
   if (cost.steps_back > 0) {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "loop.hpp"
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <utility>
 
@@ -78,6 +80,14 @@ constexpr loop_key keys[] = {
      [](asked_loop& a, auto name, auto text) { a.work.tiers.host.write_seconds = number_of(name, text); }},
     {"host_read", "S", "seconds to bring one back (0)",
      [](asked_loop& a, auto name, auto text) { a.work.tiers.host.read_seconds = number_of(name, text); }},
+    {"threads", "K", "2: the sweep may have a helper, plans in memory divide the budget (1)",
+     [](asked_loop& a, auto name, auto text) {
+       a.options.threads = int(std::min<std::int64_t>(count_of(name, text, 1), 3));
+     }},
+    {"behind", nullptr, "states on disk are written and read while the sweep computes, two of each",
+     [](asked_loop& a, auto name, auto text) {
+       if (truth_of(name, text)) a.options.behind = cairn::behind_options{};
+     }},
     {"schedule", "NAME", "this one only",
      [](asked_loop& a, auto name, auto text) { a.options.only = planner_of(name, text); }},
     {"leaf", "K", "leaves of this length only",
@@ -105,6 +115,9 @@ asked_loop completed(asked_loop asked, bool with_memory) {
     throw wrong_request{worded("$leaf and $tape_step are for adjoints of several steps; give $leaves, too")};
   if (work.tapes_restart && !asked.records)
     throw wrong_request{worded("$tape_restarts is for adjoints that record; give $records, too")};
+  if (asked.options.threads > 2) throw wrong_request{worded("$threads is more than 2; a sweep runs on one or two")};
+  if ((asked.options.threads > 1 || asked.options.behind) && work.step_seconds == 0)
+    throw wrong_request{worded("$threads and $behind are planned by times; give $step_seconds and $adjoint_seconds")};
   if (work.reversible && (asked.leaves || asked.records))
     throw wrong_request{worded("$kept, $back_seconds and $longest are for an adjoint of one step; leave out $leaves and $records")};
   for (auto const& [there, name] : {std::pair{work.tiers.disk, "disk"}, {work.tiers.host, "host"}})

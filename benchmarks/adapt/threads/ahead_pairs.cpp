@@ -20,6 +20,8 @@
 #include <unistd.h>
 #include <cairn/adapt/threads.hpp>
 #include <cairn/cairn.hpp>
+#include <cairn/plan/loop/advise.hpp>
+#include <cairn/run/probe.hpp>
 
 namespace {
 
@@ -263,8 +265,11 @@ void measure(char const* name, Model model, step_index n, cairn::slot_index stat
       two("two threads, two_level, the rest ahead", plan, slots - plan.slots());
       break;
     }
+  std::size_t advised = 0;
+  double predicted = 0;
   if (states > 4) {
-    auto const budget = cairn::budget_of{n, cairn::byte_size{std::int64_t(states + 2) * std::int64_t(size * sizeof(float) + 80)}};
+    cairn::byte_size const bytes{std::int64_t(states + 2) * std::int64_t(size * sizeof(float) + 80)};
+    auto const budget = cairn::budget_of{n, bytes};
     rows.push_back({"two threads asked, budget_of", nullptr, {}});
     row& here = rows.back();
     here.run = [&, budget, work = std::make_shared<cairn::workspace<field, cairn::revolve>>()] {
@@ -272,8 +277,22 @@ void measure(char const* name, Model model, step_index n, cairn::slot_index stat
         check(cairn::gradient(cairn::concurrent(step), x0, budget, seed, adjoint, *work, here.report, cairn::parallel{}));
       else check(cairn::gradient(cairn::concurrent(step), x0, budget, seed, adjoint, *work, cairn::parallel{}));
     };
+    auto const measured = cairn::probe<std::chrono::steady_clock>(step, x0, n, x0, adjoint, 200);
+    auto const best = cairn::advise(bytes, measured, {.threads = 2}).best;
+    auto const how = cairn::parallel::of(best);
+    advised = rows.size(), predicted = best.cost.seconds;
+    std::string const what = std::string{"advised, "} + cairn::name_of(best.by) + " " +
+                             std::to_string(best.with.slots) + " and " + std::to_string(how.ahead) + " ahead";
+    auto const add = [&](auto const& plan) {
+      if (how.threads > 1) two(what, plan, how.ahead);
+      else one(what, plan);
+    };
+    if (auto const* const plan = best.schedule.template target<cairn::revolve>()) add(*plan);
+    else add(best.schedule);
+    std::printf("step %.2f us, adjoint %.2f us; ", 1e6 * measured.step_seconds, 1e6 * measured.adjoint_seconds);
   }
 
+  std::vector<double> by_hand;
   int kept_rounds = 0, thrown = 0;
   double const end = now() + seconds;
   for (int k = 0; kept_rounds < rounds && (now() < end || kept_rounds == 0); ++k) {
@@ -291,6 +310,7 @@ void measure(char const* name, Model model, step_index n, cairn::slot_index stat
       continue;
     }
     ++kept_rounds;
+    by_hand.push_back(took[0]);
     for (std::size_t j = 0; j < rows.size(); ++j)
       rows[j].ratios.push_back(took[j] / took[0]), rows[j].processor.push_back(used[j] / used[0]);
   }
@@ -299,6 +319,14 @@ void measure(char const* name, Model model, step_index n, cairn::slot_index stat
   for (auto const& r : rows)
     std::printf("  %-42s %6.3f  processor %6.3f  %s\n", r.name.c_str(), median(r.ratios), median(r.processor),
                 r.why);
+  if (advised > 0) {
+    double best = 1e9;
+    for (std::size_t k = 1; k < rows.size(); ++k)
+      if (rows[k].name.find("revolve") != std::string::npos || rows[k].name.find("budget_of") != std::string::npos)
+        best = std::min(best, median(rows[k].ratios));
+    std::printf("  advised over the better of one and two threads %.3f, over what it predicts %.3f\n",
+                median(rows[advised].ratios) / best, median(rows[advised].ratios) * median(by_hand) / predicted);
+  }
   std::fflush(stdout);
 }
 

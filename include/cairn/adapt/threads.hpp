@@ -15,6 +15,7 @@
 #include <cairn/core/action.hpp>
 #include <cairn/core/detail/kept_as.hpp>
 #include <cairn/core/error.hpp>
+#include <cairn/rules/detail/two_threads.hpp>
 #include <cairn/run/with/flush_subnormals.hpp>
 
 namespace cairn {
@@ -83,7 +84,7 @@ struct helper_rules {
   [[nodiscard]] static int cores() noexcept { return allowed_cores(); }
   /// Whether steps are long enough for hand-offs, and the way back for a start.
   [[nodiscard]] static constexpr bool pays(double step_ns, step_index open) noexcept {
-    return step_ns >= 400 && step_ns * double(open) >= 100'000;
+    return is_worth_a_helper(1e-9 * step_ns, open);
   }
   /// Whether the helper had no core while the caller waited for it, or the caller would have been as fast alone.
   /// Neither happens on idle cores because a plan runs many steps between two reversals.
@@ -138,12 +139,26 @@ template <class Fn>
 /// the workspace; a warm sweep allocates nothing.
 struct parallel {
   int threads = 2;  ///< 1: the caller's alone; no more than 2
-  /// Most states that are handed over and not yet reversed. 0: as many as should leave the other core's cache before
-  /// they are written again, 2 MiB of them, 8 to 128.
+  /// States that the sweep may have beside its plan's, for those that are handed over and not yet reversed. 0: as many
+  /// as should leave the other core's cache before they are written again, 2 MiB of them, 8 to 128.
   slot_index ahead = 0;
   /// Time of an adjoint over that of a step, as `probe` measures it. A budget is divided between slots and states ahead by
   /// it, and left to one thread where two are not faster.
   double adjoint_over_step = 1;
+
+  /// As `advise` has planned with `planning_options::threads`; given beside that plan.
+  template <class Planned>
+    requires requires(Planned const& plan) { plan.with.ahead; }
+  [[nodiscard]] static constexpr parallel of(Planned const& plan) noexcept {
+    return {.threads = plan.with.ahead > 0 ? 2 : 1, .ahead = plan.with.ahead};
+  }
+  /// With the times of a workload, as `probe` measures them; given beside a budget.
+  template <class Workload>
+    requires requires(Workload const& work) { work.adjoint_seconds / work.step_seconds; }
+  [[nodiscard]] static constexpr parallel of(Workload const& work) noexcept {
+    return {.adjoint_over_step =
+                work.step_seconds > 0 && work.adjoint_seconds > 0 ? work.adjoint_seconds / work.step_seconds : 1};
+  }
 
   using walks_ahead = detail::helper_rules;  ///< how the library uses it
   /// What a verb is given, with the helper; called by verbs.

@@ -273,8 +273,8 @@ TEST_CASE("a budget holds the states that are handed over, too, and chooses one 
     int bytes;
     double adjoint;  // over a step
     bool serial;
-  } const cases[] = {{1'500, 1, true},  // few states
-                     {3'000, 1, true},    {3'000, 2, false}, {10'000, 1, false},
+  } const cases[] = {{1'000, 1, true},  // few states
+                     {3'000, 0.3, true},  {3'000, 1, false}, {10'000, 1, false},
                      {40'000, 1, true}};  // all of them
   for (auto const& [bytes, adjoint, serial] : cases) {
     CAPTURE(bytes, adjoint);

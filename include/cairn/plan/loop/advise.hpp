@@ -31,7 +31,13 @@ struct advice {
 /// backwards, see `workload::reversible`) and, if there is a
 /// tier besides memory, two-level, H-Revolve, multistage and Disk-Revolve. Storing everything is one plan among others:
 /// it is chosen if it is the fastest by the given times. A plan for other tiers needs a store that has them.
-/// Cost: milliseconds for loops of up to some hundred steps; tables are made for up to `options.most_table_cells`.
+///
+/// With `options.threads = 2` uniform and Revolve also come as plans for a sweep with a helper, whose states ahead share
+/// the budget with the slots: give such a plan to the verb with `parallel::of(best)` and a `concurrent` step. With
+/// `options.behind` a sweep waits only for transfers that the steps do not hide. Both are timed by the clocks of
+/// `overlapped`, in loops of more than `most_counted_steps` by the least that is possible.
+/// Cost: milliseconds for loops of up to some hundred steps; tables are made for up to `options.most_table_cells`. With
+/// two threads some 50 walks of a plan, more for leaves.
 /// \throws infeasible_budget   with the least feasible bytes   \throws invalid_plan, overflow_error   for an impossible
 ///   workload, or one without steps or without the bytes of a state
 [[nodiscard]] CAIRN_DECL advice advise(byte_size budget, workload const& work, planning_options const& options = {});

@@ -1,18 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// \file overlap.hpp  What a sweep takes whose far states are written and read while it computes, by a virtual clock.
+/// \file overlap.hpp  What a sweep takes whose far states are written and read while it computes, and whose steps run
+/// again beside its adjoints, by a virtual clock.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 #include <cairn/core/action.hpp>
 #include <cairn/core/behind_options.hpp>
 #include <cairn/core/error.hpp>
+#include <cairn/rules/detail/two_threads.hpp>
+#include <cairn/rules/frames_needed.hpp>
 #include <cairn/rules/workload.hpp>
 
 namespace cairn {
 
-/// Times of a sweep with a store `behind` it.
+/// Times of a sweep with a store `behind` it, or with a helper.
 struct overlapped_times {
   double seconds = 0;    ///< the whole sweep
   double computing = 0;  ///< steps, adjoints, and transfers to and from memory
@@ -151,12 +155,75 @@ class virtual_transfers {
   step_index last_at_ = -1;
 };
 
+/// The caller's thread of a sweep with a helper, in virtual seconds, and the frames that both share: a frame that was
+/// handed over is free when its reversal is over, and no slot holds it.
+class virtual_caller {
+ public:
+  /// \param frames  as many as there are   \param holds_back  handed frames that the caller keeps: x1
+  virtual_caller(slot_index slots, slot_index frames, std::size_t holds_back)
+      : in_slot_(std::size_t(slots), none), left_{frames}, holds_back_{holds_back} {
+    live_ = fresh();
+  }
+  /// Live is to be written; returns when it has a frame of its own.
+  [[nodiscard]] double write(double now) {
+    if (live_ != none && owners_[live_] == 1) return now;
+    forget(live_);
+    while (begin_ + holds_back_ < ring_.size() && (left_ <= 0 || ring_[begin_ + holds_back_].done <= now)) {
+      now = (std::max)(now, ring_[begin_ + holds_back_].done);
+      forget(ring_[begin_++].frame);
+    }
+    live_ = fresh();
+    return now;
+  }
+  void save(slot_index slot) { drop(slot), ++owners_[in_slot_[std::size_t(slot)] = live_]; }
+  void load(slot_index slot) { forget(live_), ++owners_[live_ = in_slot_[std::size_t(slot)]]; }
+  void drop(slot_index slot) { forget(in_slot_[std::size_t(slot)]); }
+  /// Live comes from elsewhere.
+  [[nodiscard]] double load_anew(double now) { return forget(live_), write(now); }
+  void hand_over(double now, double takes) {
+    if (begin_ > 64 && begin_ > ring_.size() / 2)
+      ring_.erase(ring_.begin(), ring_.begin() + std::ptrdiff_t(std::exchange(begin_, 0)));
+    ends_ = (std::max)(ends_, now) + takes;
+    ring_.push_back({std::exchange(live_, none), ends_});
+  }
+  /// The final state, which is the x1 of the first reversal.
+  void keep_next(double now) { ring_.push_back({fresh(), now}); }
+  [[nodiscard]] double ends() const noexcept { return ends_; }
+
+ private:
+  static constexpr std::size_t none = ~std::size_t{0};
+  struct handed {
+    std::size_t frame;
+    double done;
+  };
+  [[nodiscard]] std::size_t fresh() {
+    --left_;
+    std::size_t k = free_.empty() ? owners_.size() : free_.back();
+    if (free_.empty()) owners_.push_back(1);
+    else free_.pop_back(), owners_[k] = 1;
+    return k;
+  }
+  void forget(std::size_t& frame) {
+    if (frame != none && --owners_[frame] == 0) free_.push_back(frame), ++left_;
+    frame = none;
+  }
+
+  std::vector<std::size_t> in_slot_, free_;
+  std::vector<int> owners_;
+  std::vector<handed> ring_;
+  std::size_t live_, begin_ = 0;
+  slot_index left_;
+  std::size_t holds_back_;
+  double ends_ = 0;
+};
+
 }  // namespace detail
 
-/// The times of one sweep of a plan, if states on other tiers than memory are written and read by a store `behind` it:
-/// a walk over all actions with a clock for the sweep and one for the transfers. Take `how = {0, 0}` away from it and
-/// the sweep waits for each transfer, which is what `estimate` says.
-/// \param work  times of step, adjoint and tiers; other members do not matter
+/// The times of one sweep of a plan, if states on other tiers than memory are written and read by a store `behind` it,
+/// and, where `work.form.ahead` is above 0, a helper runs the steps ahead of the adjoints (`parallel`): a walk over all
+/// actions with a clock for each. Take `how = {0, 0}` away from it and the sweep waits for each transfer, which is what
+/// `estimate` says.
+/// \param work  times of step, adjoint and tiers, and its form
 /// \throws invalid_plan   for a plan of more than 10^7 steps
 /// Cost: a walk of the plan, and for each load from far a look at what comes next
 template <schedule Plan>
@@ -168,27 +235,55 @@ template <schedule Plan>
   std::vector<step_index> held(std::size_t(plan.slots()), step_index{-1});
   std::vector<tier> where(std::size_t(plan.slots()), tier::memory);
   std::vector<detail::virtual_transfers::job> next;
+  auto const& form = work.form;
+  bool const helped = form.ahead > 0 && tapes_of(plan) == 0, records = form.adjoint == adjoint_form::recorded;
+  detail::virtual_caller caller{helped ? plan.slots() : 0, detail::shared_frames(plan, form),
+                                form.adjoint == adjoint_form::with_next ? std::size_t{1} : 0};
+  bool back = false;  // the helper is at work
   double const record = work.record_seconds.value_or(work.step_seconds);
   overlapped_times found;
   auto const compute = [&](double seconds) { found.computing += seconds, slow.compute(seconds); };
+  auto const step = [&](double steps) { compute(steps * work.step_seconds * (back ? detail::helper_slows : 1)); };
+  auto const until = [&](double moment) { slow.compute(moment - slow.now()); };
   auto cursor = plan.walk();
   for (action a = cursor.next(); a.kind != action_kind::done; a = cursor.next()) {
     bool const is_far = a.slot != no_slot && a.where != tier::memory && a.what == content::state;
     auto const& cost = work.tiers[a.where];
     switch (a.kind) {
       case action_kind::advance:
-      case action_kind::turn: compute(double(a.to - a.from) * work.step_seconds); break;
+        if (helped) until(caller.write(slow.now()));
+        step(double(a.to - a.from));
+        break;
+      case action_kind::turn:
+        step(double(a.to - a.from));
+        if ((back = helped) && form.adjoint == adjoint_form::with_next) caller.keep_next(slow.now());
+        break;
       case action_kind::record: compute(double(a.to - a.from) * record); break;
-      case action_kind::reverse: compute(double(a.to - a.from) * work.adjoint_seconds); break;
+      case action_kind::reverse: {
+        double const takes =
+            double(a.to - a.from) * (work.adjoint_seconds + (records && a.what == content::state ? record : 0));
+        if (!helped) {
+          compute(takes);
+          break;
+        }
+        found.computing += takes;
+        if (records) until(caller.write(slow.now()));
+        caller.hand_over(slow.now(), takes);
+        break;
+      }
       case action_kind::save:
         if (a.what != content::state) break;
         if (is_far) slow.save(a.slot, a.from, cost.write_seconds);
         else compute(cost.write_seconds);
+        if (helped && !is_far) caller.save(a.slot);
         held[std::size_t(a.slot)] = a.from, where[std::size_t(a.slot)] = a.where;
         break;
       case action_kind::load:
-        if (a.what != content::state || a.slot == no_slot) break;
+        if (a.what != content::state) break;
+        if (helped && (a.slot == no_slot || is_far)) until(caller.load_anew(slow.now()));
+        if (a.slot == no_slot) break;
         if (!is_far) {
+          if (helped) caller.load(a.slot);
           compute(cost.read_seconds);
           break;
         }
@@ -207,13 +302,14 @@ template <schedule Plan>
         break;
       case action_kind::drop:
         if (is_far) slow.forget(a.slot);
+        else if (helped && a.what == content::state) caller.drop(a.slot);
         if (a.what == content::state && a.slot != no_slot) held[std::size_t(a.slot)] = -1;
         break;
       case action_kind::done: break;
     }
   }
   slow.settle();
-  found.seconds = slow.now();
+  found.seconds = (std::max)(slow.now(), caller.ends());
   found.transfers = slow.spent;
   found.writes = slow.writes, found.reads = slow.reads;
   return found;

@@ -53,6 +53,7 @@ struct plan_parameters {
   wide units = 0;             ///< of `mixed`
   wide tape_units = 0;        ///< of `mixed`: the units of one tape
   bool free_initial = false;  ///< the initial state is not in a slot
+  slot_index ahead = 0;       ///< of a sweep on two threads: states that are handed over; see `parallel::of`
   /// The slots including that of the initial state, as texts and tables show them; the same plan is `revolve{steps,
   /// slots_said()}`.
   [[nodiscard]] constexpr slot_index slots_said() const noexcept {

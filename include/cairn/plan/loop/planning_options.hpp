@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <cairn/core/action.hpp>
+#include <cairn/core/behind_options.hpp>
 #include <cairn/plan/loop/planned.hpp>
 #include <cairn/schedule/detail/remarks.hpp>
 #include <cairn/schedule/work_limit.hpp>
@@ -19,6 +20,12 @@ struct planning_options {
   wide most_table_cells = 200'000;
   wide most_table_bytes = detail::most_table_bytes;  ///< most bytes of one table
   work_limit limit = {};  ///< most work for one table; planners that need more are skipped, unless `stop` throws
+  /// 2: the sweep may be given `parallel`. The budget is then divided between slots and states ahead, too, for plans in
+  /// memory, by the times of the workload, which must be given.
+  int threads = 1;
+  /// The store of far states is `behind` the sweep, which does not wait for transfers that steps can hide; the states
+  /// that it takes for that are in the budget.
+  std::optional<behind_options> behind = {};
 };
 
 /// Why a planner has no plan in the result.

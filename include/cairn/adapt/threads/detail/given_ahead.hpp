@@ -10,6 +10,7 @@
 #include <cairn/core/bytes_of.hpp>
 #include <cairn/core/event.hpp>
 #include <cairn/core/state_traits.hpp>
+#include <cairn/rules/detail/two_threads.hpp>
 #include <cairn/rules/replay_check.hpp>
 #include <cairn/run/form/detail/last_arguments.hpp>
 #include <cairn/run/sweep/detail/plan_place.hpp>
@@ -31,7 +32,7 @@ struct ahead_options : Options {
     if (serial != nullptr) return ahead = 0;
     if (chosen > 0) return ahead = chosen;
     ahead = 32;
-    if constexpr (sized_state<State>) ahead = frames_ahead(bytes_of(x0));
+    if constexpr (sized_state<State>) ahead = frames_ahead(wide(bytes_of(x0)));
     return ahead;
   }
   /// The plan for what was given in its place; of a budget, states kept and states handed over share what it has.
@@ -48,32 +49,22 @@ struct ahead_options : Options {
       };
       if (serial != nullptr) return with(0);
       if (chosen > 0) return with(chosen);
-      // Frames for states ahead are slots less. As many as leave the cache are best, unless half of them, or a quarter and
-      // so on, leave a plan that is faster by more than 2 %.
       auto alone = with(0);
       if (alone.slots() < 4 || sizes.state == 0) return alone;
-      slot_index const most = frames_ahead(std::size_t(sizes.state)), half = alone.slots() / 2;
-      slot_index best = 0;
-      double least = 0.85 * (double(alone.counts().advances) + double(alone.steps()) * adjoint);  // what is sure to pay
-      for (slot_index frames = half < most ? half : most; frames > 0; frames = frames > 8 ? frames / 2 : 0)
-        if (double const time = on_two(with(frames)); time < (best > 0 ? 0.98 : 1) * least) least = time, best = frames;
+      double const sure = 0.93 * (double(alone.counts().advances) + double(alone.steps()) * adjoint);  // to pay
+      slot_index const best =
+          best_ahead(alone.slots() / 2, sizes.state, sure, [&](slot_index frames) { return on_two(with(frames)); });
       if (best == 0) serial = "within this budget one thread is as fast";
       return with(best);
     }
   }
 
  private:
-  [[nodiscard]] static slot_index frames_ahead(std::size_t bytes) noexcept {
-    constexpr std::size_t cache = 2 << 20;
-    std::size_t const frames = cache / (bytes + 1);
-    return frames < 8 ? 8 : frames > 128 ? 128 : slot_index(frames);
-  }
-  /// The time of a sweep on two threads, in steps: the way there, then the slower of adjoints and helper. What the other
-  /// core has just read makes a helper's step slower than one at home: 1.2 to 1.5 times, for states of 16 KiB.
+  /// The least time of a sweep on two threads, in steps.
   template <class Plan>
   [[nodiscard]] constexpr double on_two(Plan const& plan) const {
-    double const n = double(plan.steps()), adjoints = adjoint * n, again = 1.45 * (double(plan.counts().advances) - n);
-    return n + (again > adjoints ? again : adjoints);
+    double const n = double(plan.steps());
+    return least_on_two(n, double(plan.counts().advances) - n, adjoint * n);
   }
 };
 template <> inline constexpr bool is_options<ahead_options<sweep_options>> = true;
@@ -187,7 +178,7 @@ class watched_ahead : public tells_report<std::remove_reference_t<Given>> {
       return execute(cursor, states, step, user, observer_, status);
     }
     // Frames that the plan leaves free may be handed over, too; the helper waits for one when none is left.
-    slot_index const most = how_.ahead > 0 ? how_.ahead : values_of(states).frame_count() + 1;
+    slot_index const most = values_of(states).frame_count() + 1;
     stop_reason reason;
     {
       walk_ahead<rules, By, state_of<States>, Cursor, States, Step, User, inner_type> walk{

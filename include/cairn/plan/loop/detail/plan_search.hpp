@@ -2,6 +2,7 @@
 #pragma once
 /// \file plan_search.hpp  The best plan of every planner within a budget.
 #include <cstddef>
+#include <limits>
 #include <utility>
 #include <vector>
 #include <cairn/core/action.hpp>
@@ -12,9 +13,11 @@
 #include <cairn/plan/loop/detail/plan_factories.hpp>
 #include <cairn/plan/loop/detail/workload.hpp>
 #include <cairn/plan/loop/most_slots.hpp>
+#include <cairn/plan/loop/overlap.hpp>
 #include <cairn/plan/loop/planned.hpp>
 #include <cairn/plan/loop/planning_options.hpp>
 #include <cairn/rules/detail/most_within.hpp>
+#include <cairn/rules/detail/two_threads.hpp>
 #include <cairn/schedule/detail/remarks.hpp>
 #include <cairn/schedule/detail/unit_table.hpp>
 #include <cairn/schedule/segments_of.hpp>
@@ -41,10 +44,43 @@ namespace cairn::detail {
   };
 }
 
+/// The least seconds of a sweep with a helper, or with a store behind it, by its totals.
+[[nodiscard]] inline double least_overlapped(cost const& sum, workload const& work) {
+  schedule_counts near = sum.counts;
+  double far = 0;
+  for (tier const where : all_tiers) {
+    if (where == tier::memory) continue;
+    tier_counts& there = near.tiers[std::size_t(where)];
+    far += double(there.peak) * (work.tiers[where].write_seconds + work.tiers[where].read_seconds);
+    there = {};
+  }
+  double const computing = sum.seconds - seconds_of(sum.counts, work, 0) + seconds_of(near, work, 0);
+  if (work.form.ahead == 0) return greater(computing, far);
+  double const n = double(sum.steps), there = n * work.step_seconds,
+               adjoints = n * (work.adjoint_seconds +
+                               (work.form.adjoint == adjoint_form::recorded ? record_seconds(work) : 0));
+  return least_on_two(there, computing - there - adjoints, adjoints);
+}
+/// By the virtual clock, for loops whose peaks are exact, too; longer ones are not walked.
+[[nodiscard, gnu::cold]] inline double overlapped_seconds(any_schedule const& plan, cost const& sum,
+                                                          workload const& work, behind_options const& how) {
+  if (sum.steps > most_counted_steps) return least_overlapped(sum, work);
+  return overlapped(plan, work, how).seconds + sum.seconds - seconds_of(sum.counts, work, 0);  // and new frames
+}
+
+/// With far transfers that take a share of the time.
+[[nodiscard]] inline workload with_transfers(workload work, double share) {
+  for (tier const where : all_tiers)
+    if (where != tier::memory) work.tiers[where].write_seconds *= share, work.tiers[where].read_seconds *= share;
+  return work;
+}
+
 /// The best plan of one planner so far, and the fewest bytes of any of its plans.
 class plan_contest {
  public:
-  plan_contest(workload const& work, byte_size budget) : work_{work}, budget_{budget} {}
+  /// \param behind  how a store of far states is behind the sweep; null if the sweep waits for it
+  plan_contest(workload const& work, byte_size budget, behind_options const* behind = nullptr)
+      : work_{work}, budget_{budget}, behind_{behind} {}
 
   /// Tries a plan with as many slots as fit; false if none fits.
   [[gnu::cold]] bool try_widest(planner by, plan_parameters with, any_factory make) {
@@ -76,6 +112,10 @@ class plan_contest {
   }
   [[gnu::cold]] void enter(planned&& plan) {
     if (!fits(plan.cost)) return;
+    if (behind_ != nullptr && plan.schedule.leaves_memory()) {
+      if (has_plan() && least_overlapped(plan.cost, work_) > best().cost.seconds) return;
+      plan.cost.seconds = overlapped_seconds(plan.schedule, plan.cost, work_, *behind_);
+    }
     if (best_.empty()) best_.push_back(std::move(plan));
     else if (is_cheaper(plan.cost, best_[0].cost, work_)) best_[0] = std::move(plan);
   }
@@ -94,6 +134,7 @@ class plan_contest {
 
   workload const& work_;
   byte_size budget_;
+  behind_options const* behind_;
   std::vector<planned> best_;
   wide least_ = ~wide{0};
 };
@@ -104,19 +145,36 @@ class plan_search {
  public:
   plan_search(workload const& work, byte_size budget, planning_options const& options, bool other_tiers,
               char const* who)
-      : work_{work}, steps_{steps_of(work, who)}, budget_{budget}, options_{options}, other_tiers_{other_tiers} {
+      : work_{work},
+        far_{work},
+        steps_{steps_of(work, who)},
+        budget_{budget},
+        options_{options},
+        other_tiers_{other_tiers} {
     if (options.leaf && *options.leaf < 1)
       throw invalid_plan{who, "a leaf has at least 1 step", {{"leaf", *options.leaf}}, "give 1 or more"};
     check_tape_bytes(work, options.leaf.value_or(steps_ > 1 ? 2 : 1), who);
+    if (options.threads < 1 || options.threads > 2)
+      throw invalid_plan{who, "a sweep runs on one or two threads", {{"threads", options.threads}}, "ask for 1 or 2"};
+    if ((options.threads > 1 || options.behind) && !(work.step_seconds > 0))
+      throw invalid_plan{who,
+                         "what overlaps is planned by times, and the workload has none",
+                         {},
+                         "give workload::step_seconds and adjoint_seconds, as cairn::probe measures them"};
+    if (options.behind) far_.file_bytes += wide(states_behind(*options.behind)) * (work.state_bytes + bytes_a_frame);
     in_memory(planner::store_all, &plan_search::try_leaf<store_all_factory>);
     in_memory(planner::uniform, &plan_search::try_leaf<uniform_factory>);
     in_memory(planner::revolve, &plan_search::try_leaf<revolve_factory>);
+    if (helped()) {
+      in_memory(planner::uniform, &plan_search::try_ahead<uniform_factory>, false);
+      in_memory(planner::revolve, &plan_search::try_ahead<revolve_factory>, false);
+    }
     by_units();
     on_tiers();
     backwards();
   }
 
-  std::vector<planned> found;            ///< at most one plan of each planner, the cheapest first
+  std::vector<planned> found;  ///< at most one plan of each planner, and one with a helper, the cheapest first
   std::vector<skipped_planner> skipped;  ///< the other planners that suit the workload
 
  private:
@@ -142,16 +200,48 @@ class plan_search {
     plan_parameters const with{.leaf = leaf, .free_initial = by == planner::revolve};
     if (so_far.try_widest(by, with, make) && memory_costs(work_)) so_far.try_narrower(by, with, make);
   }
+  /// Whether a sweep can have a helper that is of use; see `parallel`.
+  [[nodiscard]] bool helped() const {
+    return options_.threads > 1 && !work_.form.snapshots && is_worth_a_helper(work_.step_seconds, steps_) &&
+           !(work_.form.adjoint == adjoint_form::recorded && work_.verify == replay_check::every_step);
+  }
+  /// Tries plans with leaves of one length and a helper: slots and states ahead share the budget.
+  template <class Maker>
+  [[gnu::cold]] void try_ahead(plan_contest& so_far, planner by, step_index leaf) {
+    Maker const make{steps_, leaf};
+    plan_parameters with{.leaf = leaf, .free_initial = by == planner::revolve};
+    slot_fit const alone = most_slots_within(budget_, work_, make);
+    if (!alone.fits) return;
+    workload helped = work_;
+    std::optional<planned> made;
+    auto const plan_with = [&](slot_index frames) {
+      with.ahead = helped.form.ahead = frames;
+      slot_fit const fit = most_slots_within(budget_, helped, make);
+      if (fit.fits) with.slots = fit.slots, made = plan_of(make(fit.slots), helped, by, with);
+      return fit.fits;
+    };
+    double const least = so_far.has_plan() ? so_far.best().cost.seconds : (std::numeric_limits<double>::max)();
+    slot_index const best =
+        best_ahead(alone.slots - make.least() + 1, work_.state_bytes, least, [&](slot_index frames) {
+          if (!plan_with(frames) || least_overlapped(made->cost, helped) >= least) return least;
+          return overlapped_seconds(made->schedule, made->cost, helped, {});
+        });
+    if (best == 0 || !plan_with(best)) return;
+    made->cost.seconds = overlapped_seconds(made->schedule, made->cost, helped, {});
+    so_far.enter(std::move(*made));
+  }
   /// Tries the leaf lengths that fit: every length up to 64 steps, above that a selection, and then all lengths near
-  /// the best one.
-  [[gnu::cold]] void in_memory(planner by, void (plan_search::*try_one)(plan_contest&, planner, step_index)) {
+  /// the best one.   \param says_why  whether a planner without a plan is told
+  [[gnu::cold]] void in_memory(planner by, void (plan_search::*try_one)(plan_contest&, planner, step_index),
+                               bool says_why = true) {
     if (!is_wanted(by)) return;
     plan_contest so_far{work_, budget_};
     auto const with_leaf = [&](step_index leaf) { (this->*try_one)(so_far, by, leaf); };
     step_index const longest = steps_ < 1 ? 1 : steps_;
     if (options_.leaf || !is_leaf_form()) {
       with_leaf(options_.leaf ? lesser(*options_.leaf, longest) : 1);
-      return close(std::move(so_far), by);
+      if (says_why || so_far.has_plan()) close(std::move(so_far), by);
+      return;
     }
     auto const tape_fits = [&](step_index leaf) { return leaf == 1 || tape_of_leaf(work_, leaf) <= budget_.count(); };
     for (step_index leaf = 1; leaf < longest && tape_fits(leaf); leaf = next_candidate(leaf, 64, 16)) with_leaf(leaf);
@@ -162,7 +252,7 @@ class plan_search {
            best > 64 && leaf <= lesser(best + around, longest) && tape_fits(leaf); ++leaf)
         with_leaf(leaf);
     }
-    close(std::move(so_far), by);
+    if (says_why || so_far.has_plan()) close(std::move(so_far), by);
   }
 
   /// The most slots of a table over all steps; 0 if no table is allowed.
@@ -173,26 +263,29 @@ class plan_search {
   [[nodiscard]] bool is_walkable() const { return steps_ <= most_walked_steps; }
   /// The plan of one planner by a table with the most slots in memory, given this many slots elsewhere. Fewer slots
   /// elsewhere leave more memory for slots there.
-  [[gnu::cold]] void try_table(plan_contest& so_far, planner by, slot_index elsewhere) {
+  [[gnu::cold]] void try_table(plan_contest& so_far, planner by, slot_index elsewhere, workload const& work) {
     plan_parameters const with{.far_slots = elsewhere};
     wide const allowed = options_.most_table_bytes;
     if (by == planner::hrevolve) {
       slot_index const most = greater<slot_index>(most_in_table() - elsewhere, 1);
-      so_far.try_widest(by, with, hrevolve_factory{work_, steps_, most, elsewhere, allowed, options_.limit});
+      so_far.try_widest(by, with, hrevolve_factory{work, steps_, most, elsewhere, allowed, options_.limit});
     } else if (by == planner::multistage) {
       so_far.try_widest(by, with,
                         multistage_factory{steps_, elsewhere, useful_slots(steps_), allowed, options_.limit});
     } else {
-      so_far.try_widest(by, with, disk_revolve_factory{work_, steps_, allowed, options_.limit});
+      so_far.try_widest(by, with, disk_revolve_factory{work, steps_, allowed, options_.limit});
     }
   }
   /// The best plan of one planner by a table; none if the table would be too large.
   [[gnu::cold]] void by_table(planner by, slot_index most_far) {
-    plan_contest so_far{work_, budget_};
+    plan_contest so_far{far_, budget_, behind()};
     skip_reason reason = skip_reason::budget;
     for (slot_index elsewhere = most_far;; elsewhere /= 4) {
       try {
-        try_table(so_far, by, elsewhere);
+        try_table(so_far, by, elsewhere, work_);
+        // Tables count transfers as waited for: with a store behind the sweep, a plan with more of them may be faster.
+        for (double share = 0.25; behind() != nullptr && by != planner::multistage && share > 0.01; share /= 4)
+          try_table(so_far, by, elsewhere, with_transfers(work_, share));
       } catch (invalid_plan const&) {
         reason = skip_reason::table;
       } catch (too_much_work const&) {
@@ -288,7 +381,7 @@ class plan_search {
   /// Tries periods from the shortest whose first states fit, each with as many states inside as fit.
   [[gnu::cold]] void two_levels() {
     if (!is_wanted(planner::two_level)) return;
-    plan_contest so_far{work_, budget_};
+    plan_contest so_far{far_, budget_, behind()};
     for (tier const where : all_tiers) {
       if (where == tier::memory || steps_ < 1) continue;
       wide const starts = states_on(work_, where, wide(steps_));
@@ -299,8 +392,10 @@ class plan_search {
       if (!fit.fits) continue;
       auto const seconds = [&](step_index period) {
         auto const counts = two_level_factory{steps_, period, where}.as_is(fit.slots).counts();
-        return has_times(work_) ? seconds_of(counts, work_, wide(counts.on(tier::memory).peak))
-                                : double(step_calls(counts, work_.form.adjoint));
+        if (!has_times(work_)) return double(step_calls(counts, work_.form.adjoint));
+        cost sum;
+        sum.counts = counts, sum.seconds = seconds_of(counts, work_, wide(counts.on(tier::memory).peak));
+        return behind() != nullptr ? least_overlapped(sum, work_) : sum.seconds;
       };
       step_index best = shortest;
       double least = seconds(best);
@@ -316,7 +411,10 @@ class plan_search {
     close(std::move(so_far), planner::two_level);
   }
 
+  [[nodiscard]] behind_options const* behind() const { return options_.behind ? &*options_.behind : nullptr; }
+
   workload const& work_;
+  workload far_;  // with the states of a store behind the sweep
   step_index steps_;
   byte_size budget_;
   planning_options const& options_;
@@ -344,8 +442,12 @@ class plan_search {
   return least;
 }
 
-[[nodiscard, gnu::cold]] inline planned certified(planned plan, workload const& work) {
-  plan.proof = certify(plan.cost, work);
+/// All that may overlap does so in the bound of the time.
+[[nodiscard, gnu::cold]] inline planned certified(planned plan, workload const& work,
+                                                  planning_options const& options = {}) {
+  plan.proof = certify(plan.cost, options.behind ? with_transfers(work, 0) : work);
+  double const once = work.form.adjoint == adjoint_form::recorded ? record_seconds(work) : work.step_seconds;
+  if (options.threads > 1) plan.proof.least_seconds = double(plan.cost.steps) * (once + work.adjoint_seconds);
   return plan;
 }
 

@@ -13,8 +13,9 @@ CAIRN_DECL advice advise(byte_size budget, workload const& work, planning_option
   if (search.found.empty()) detail::refuse_budget(who, work, budget, detail::least_asked(search, work, who));
   std::vector<planned> others;
   for (std::size_t k = 1; k < search.found.size(); ++k)
-    others.push_back(detail::certified(std::move(search.found[k]), work));
-  return {detail::certified(std::move(search.found.front()), work), std::move(others), std::move(search.skipped)};
+    others.push_back(detail::certified(std::move(search.found[k]), work, options));
+  return {detail::certified(std::move(search.found.front()), work, options), std::move(others),
+          std::move(search.skipped)};
 }
 
 }  // namespace cairn

@@ -13,10 +13,10 @@ CAIRN_DECL explanation explain(planned const& plan, workload const& work, planni
     constexpr wide most = ~std::uint64_t{0};
     detail::plan_search search{work, byte_size{bytes < most ? bytes : most}, options, true, who};
     if (search.found.empty()) return {};
-    return detail::certified(std::move(search.found.front()), work);
+    return detail::certified(std::move(search.found.front()), work, options);
   };
   wide const bytes = plan.cost.memory_bytes;
-  return {detail::certified(plan, work), best_within(bytes / 2), best_within(2 * bytes),
+  return {detail::certified(plan, work, options), best_within(bytes / 2), best_within(2 * bytes),
           detail::smallest_plan(work, who).cost.memory_bytes};
 }
 

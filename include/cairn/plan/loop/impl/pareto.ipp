@@ -53,7 +53,7 @@ CAIRN_DECL std::vector<planned> pareto(workload const& work, std::size_t most_po
     cost const& sum = plans[k].cost;
     bool const is_faster = front.empty() || (detail::has_times(work) ? sum.seconds < front.back().cost.seconds
                                                                      : sum.steps_run() < front.back().cost.steps_run());
-    if (is_faster) front.push_back(detail::certified(std::move(plans[k]), work));
+    if (is_faster) front.push_back(detail::certified(std::move(plans[k]), work, options));
   }
   return front;
 }

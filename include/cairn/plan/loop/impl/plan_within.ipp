@@ -12,7 +12,7 @@ CAIRN_DECL planned plan_within(byte_size budget, workload const& work, planning_
                                     *options.only == planner::multistage || *options.only == planner::disk_revolve);
   detail::plan_search search{work, budget, options, elsewhere, who};
   if (search.found.empty()) detail::refuse_budget(who, work, budget, detail::least_asked(search, work, who));
-  return detail::certified(std::move(search.found.front()), work);
+  return detail::certified(std::move(search.found.front()), work, options);
 }
 
 }  // namespace cairn

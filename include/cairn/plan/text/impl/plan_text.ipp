@@ -19,9 +19,13 @@ namespace detail {
   if (with.period > 0) add("a period of " + plural(wide(with.period), "step"));
   else if (slot_index const here = plan.cost.counts.on(tier::memory).peak; plan.cost.peak_slots > here)
     add("up to " + plural(wide(plan.cost.peak_slots - here), "state") + " elsewhere");
+  if (with.ahead > 0) add("two threads, " + plural(wide(with.ahead), "state") + " ahead");
   if (plan.by == planner::segments) add("segments of " + plural(wide(with.leaf), "step"));
   else if (with.leaf > 1) add("leaves of " + plural(wide(with.leaf), "step"));
   return words;
+}
+[[nodiscard]] inline std::string named(planned const& plan) {
+  return std::string{name_of(plan.by)} + (plan.with.ahead > 0 ? " on two threads" : "");
 }
 [[nodiscard]] inline bool is_timed(planned const& plan) { return plan.cost.seconds > 0; }
 
@@ -71,14 +75,15 @@ CAIRN_DECL std::string gap_text(planned const& plan) {
 }
 
 CAIRN_DECL std::string reason_text(advice const& given) {
-  std::string const best = name_of(given.best.by);
+  std::string const best = detail::named(given.best);
   std::string const what =
       detail::is_timed(given.best) ? "predicted to be the fastest" : "predicted to have the fewest step calls";
   if (given.runners_up.empty()) return best + " is the only plan that fits.";
   planned const& next = given.runners_up.front();
   double const more = detail::excess(next, given.best);
-  if (more <= 0) return best + " and " + name_of(next.by) + " are equally good, and " + best + " takes no more memory.";
-  return best + " is " + what + ": " + name_of(next.by) + ", the next one, takes " + percent_text(more) +
+  if (more <= 0)
+    return best + " and " + detail::named(next) + " are equally good, and " + best + " takes no more memory.";
+  return best + " is " + what + ": " + detail::named(next) + ", the next one, takes " + percent_text(more) +
          " more.";
 }
 
