@@ -396,6 +396,9 @@ TEST_CASE("advice for loops too long to walk needs no tables", "[plan][advise]")
       bool said = false;
       for (auto const& skipped : given.skipped) said = said || skipped.reason != skip_reason::budget;
       CHECK(said);
+      auto const overlaps = advise("8GB", work, {.threads = 2, .behind = behind_options{}});
+      CHECK(overlaps.best.cost.memory_bytes <= wide{8'000'000'000});
+      CHECK(overlaps.best.cost.seconds <= 1.001 * given.best.cost.seconds);
     }
   }
 }

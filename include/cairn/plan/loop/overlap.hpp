@@ -227,7 +227,7 @@ class virtual_caller {
 /// \throws invalid_plan   for a plan of more than 10^7 steps
 /// Cost: a walk of the plan, and for each load from far a look at what comes next
 template <schedule Plan>
-[[nodiscard]] overlapped_times overlapped(Plan const& plan, workload const& work, behind_options const& how = {}) {
+[[nodiscard, gnu::cold]] overlapped_times overlapped(Plan const& plan, workload const& work, behind_options const& how = {}) {
   if (plan.steps() > 10'000'000)
     throw invalid_plan{"cairn::overlapped", "the plan is too long to walk", {{"steps", plan.steps()}},
                        "take one of 10^7 steps or fewer"};
