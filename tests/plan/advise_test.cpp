@@ -157,7 +157,7 @@ double on_two_threads(any_schedule const& plan, workload const& work) {
         helper += slower * steps * work.step_seconds;
         break;
       case action_kind::turn:
-        helper += steps * work.step_seconds, slower = 1.2;
+        helper += steps * work.step_seconds, slower = work.form.ahead < 8 ? 1.2 : 1.1;
         if (x1 > 0) open.push_back({made(), helper});
         break;
       case action_kind::save: slots[std::size_t(a.slot)] = live; break;

@@ -243,7 +243,8 @@ template <schedule Plan>
   double const record = work.record_seconds.value_or(work.step_seconds);
   overlapped_times found;
   auto const compute = [&](double seconds) { found.computing += seconds, slow.compute(seconds); };
-  auto const step = [&](double steps) { compute(steps * work.step_seconds * (back ? detail::helper_slows : 1)); };
+  double const slower = detail::helper_slows(form.ahead);
+  auto const step = [&](double steps) { compute(steps * work.step_seconds * (back ? slower : 1)); };
   auto const until = [&](double moment) { slow.compute(moment - slow.now()); };
   auto cursor = plan.walk();
   for (action a = cursor.next(); a.kind != action_kind::done; a = cursor.next()) {

@@ -9,13 +9,14 @@
 namespace cairn::detail {
 
 /// What the other core has just read makes a helper's step slower than one at home: 1.0 to 1.3 times, for states of 16
-/// to 256 KiB.
-inline constexpr double helper_slows = 1.2;
+/// to 256 KiB, the more the fewer frames there are.
+[[nodiscard]] constexpr double helper_slows(slot_index ahead) noexcept { return ahead < 8 ? 1.2 : 1.1; }
 
 /// The least time of a sweep with a helper: the way there, then the slower of adjoints and helper.
 /// \param again  steps that run again, at the time of one thread
-[[nodiscard]] constexpr double least_on_two(double there, double again, double adjoints) noexcept {
-  return there + (helper_slows * again > adjoints ? helper_slows * again : adjoints);
+[[nodiscard]] constexpr double least_on_two(double there, double again, double adjoints, slot_index ahead) noexcept {
+  double const helper = again * helper_slows(ahead);
+  return there + (helper > adjoints ? helper : adjoints);
 }
 
 /// Whether steps are long enough for hand-offs, and the way back for a start.

@@ -64,7 +64,7 @@ struct ahead_options : Options {
   template <class Plan>
   [[nodiscard]] constexpr double on_two(Plan const& plan) const {
     double const n = double(plan.steps());
-    return least_on_two(n, double(plan.counts().advances) - n, adjoint * n);
+    return least_on_two(n, double(plan.counts().advances) - n, adjoint * n, ahead);
   }
 };
 template <> inline constexpr bool is_options<ahead_options<sweep_options>> = true;

@@ -59,7 +59,7 @@ namespace cairn::detail {
   double const n = double(sum.steps), there = n * work.step_seconds,
                adjoints = n * (work.adjoint_seconds +
                                (work.form.adjoint == adjoint_form::recorded ? record_seconds(work) : 0));
-  return least_on_two(there, computing - there - adjoints, adjoints);
+  return least_on_two(there, computing - there - adjoints, adjoints, work.form.ahead);
 }
 /// By the virtual clock, for loops whose peaks are exact, too; longer ones are not walked.
 [[nodiscard, gnu::cold]] inline double overlapped_seconds(any_schedule const& plan, cost const& sum,
