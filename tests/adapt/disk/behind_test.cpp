@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files that are behind the sweep: the bits and the promises of files that the sweep waits for.
-#include "adapt/disk/kill_everywhere.hpp"
+// Files that are behind the sweep, and a helper that is ahead of it: the bits and the promises of one that waits for both.
+#include "adapt/disk/ahead_by.hpp"
+#include "adapt/disk/kept_verbs.hpp"
 
 namespace {
 
@@ -135,4 +136,74 @@ TEST_CASE("a number of states behind that is negative is refused") {
   support::temporary const folder;
   CHECK_THROWS_AS(by_gradient<numbers>::of(cairn::two_level{9, 3, 3}, cairn::disk{folder.run(), behind_by(-1, 2)}),
                   cairn::invalid_call);
+}
+
+TEST_CASE("a helper ahead of the records of a run changes no bit, whether files are behind the sweep or not") {
+  killed::started = 0;
+  for (long const every : {1, 3, 1'000})
+    for (auto const& how : {cairn::behind_options{0, 0}, cairn::behind_options{2, 2}}) {
+      CAPTURE(every, how.saves);
+      auto const same = [&](auto verb, auto const& plan) {
+        support::temporary const folder;
+        cairn::disk_options const options{.commit_every = every, .behind = how};
+        CHECK(decltype(verb)::of(plan, cairn::disk{folder.run(), options}) == decltype(verb)::of(plan));
+      };
+      same(ahead_by<by_gradient<numbers>>{}, cairn::revolve{60, 4});
+      same(ahead_by<by_gradient<noted>>{}, cairn::in_memory{cairn::two_level{60, 10, 3}});
+      same(ahead_by<by_choices>{}, five);
+    }
+  cairn::sweep_report report;
+  support::temporary const folder;
+  numbers const x0 = start<numbers>();
+  numbers dp{7, 7};
+  cairn::disk const run{folder.run()};
+  (void)cairn::gradient(step<numbers>{}, x0, cairn::two_level{60, 10, 3}, numbers(5, 1.0), adjoint<numbers>{}, wrt{p, dp},
+                        run, report, ahead::eager{});
+  CHECK(report.serial == nullptr);
+  CHECK(report.counted.states <= report.predicted.states + report.predicted.files);
+  auto kept = cairn::checkpointed_loop(step<numbers>{}, x0, cairn::two_level{60, 10, 3}, wrt{p, dp}, run, report, ahead::eager{});
+  for (int k = 0; k < 2; ++k) {
+    CHECK(kept.reverse(numbers(5, 1.0), adjoint<numbers>{}) == by_gradient<numbers>::of(cairn::revolve{60, 9}).bar);
+    CHECK(std::string{report.serial != nullptr ? report.serial : ""} == "");
+  }
+}
+TEST_CASE("runs with a helper that are killed at random go on with and without one") {
+  std::mt19937_64 draw{8};
+  for (auto const& how : {cairn::behind_options{0, 0}, cairn::behind_options{2, 2}}) {
+    writes_behind const all{how};
+    kill_at_random<ahead_by<by_gradient<noted>>>(cairn::hrevolve{30, two_tiers}, draw, 8);
+    kill_at_random<ahead_by<by_differentiate>>(cairn::two_level{30, 5, 3}, draw, 8);
+    kill_at_random<ahead_by<by_two_reverses>>(tiers, draw, 4);
+  }
+}
+void killed_with_helper(std::uint64_t seed, long runs) {
+  std::mt19937_64 draw{seed};
+  for (auto const& how : {cairn::behind_options{0, 0}, cairn::behind_options{2, 2}}) {
+    writes_behind const all{how};
+    kill_at_random<ahead_by<by_gradient<noted>>>(cairn::hrevolve{30, two_tiers}, draw, runs / 10);
+    kill_at_random<ahead_by<by_differentiate>>(cairn::two_level{30, 5, 3}, draw, runs / 5);
+    kill_at_random<ahead_by<by_two_reverses>>(tiers, draw, runs / 10);
+    kill_at_random<ahead_by<by_choices>>(five, draw, runs / 10);
+  }
+}
+TEST_CASE("1,000 runs with a helper, killed at random", "[long]") { killed_with_helper(9, 1'000); }
+TEST_CASE("10,000 runs with a helper, killed at random", "[.soak]") { killed_with_helper(10, 10'000); }
+
+TEST_CASE("what is thrown on either thread, or finds no room on the disk, changes no bit of who goes on") {
+  using verb = ahead_by<by_gradient<numbers>>;
+  program<verb, cairn::hrevolve> const of{cairn::hrevolve{30, two_tiers}, 3};
+  for (long at = 31; at <= of.calls; at += 3)
+    for (auto const& how : {cairn::behind_options{0, 0}, cairn::behind_options{2, 2}}) {
+      CAPTURE(at, how.saves);
+      of.folder.remove_runs();
+      cairn::disk const run{of.folder.run(), {.commit_every = 3, .behind = how}};
+      killed::started = at, killed::calls = 0, killed::throws_at = at;
+      CHECK_THROWS_AS(verb::of(of.plan, run), killed::thrown);
+      killed::throws_at = -1, ++killed::started;
+      CHECK(verb::of(of.plan, run) == of.right);
+      of.folder.remove_runs();
+      killed::operations = 0, killed::no_room_from = at;
+      CHECK(verb::of(of.plan, run) == of.right);
+      killed::no_room_from = -1;
+    }
 }

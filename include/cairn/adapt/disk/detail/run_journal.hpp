@@ -161,7 +161,6 @@ class run_journal : public compared_states<State, Step, Sums, Object, Choices, A
   /// Called before the adjoint reaches state `open`; look(f) calls f with that state.
   template <class Look>
   void reversing(step_index open, Look const& look) {
-    this->compare_above(open, look);
     goes_back_ = true;
     ending_ = this->asks_to_stop();
     due_ = commits_ && open > 0 && (ending_ || is_time());
@@ -179,7 +178,11 @@ class run_journal : public compared_states<State, Step, Sums, Object, Choices, A
         if (one.noted_ != one.open_) one.hash_ = 0;
         one.commit(one.open_, *static_cast<Bar const*>(one.bar_), true);
       };
-    if (commits_ && (open == 0 || (due_ && noted_ == open))) commit(open, bar, ending_);
+    if (commits_at(open)) commit(open, bar, ending_);
+  }
+  /// Whether `reversed` writes a record.
+  [[nodiscard]] bool commits_at(step_index open) const noexcept {
+    return commits_ && (open == 0 || (due_ && noted_ == open));
   }
 
  private:

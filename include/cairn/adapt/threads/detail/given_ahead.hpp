@@ -34,32 +34,26 @@ struct ahead_options : Options {
     if constexpr (sized_state<State>) ahead = frames_ahead(bytes_of(x0));
     return ahead;
   }
-  /// The plan for what was given in its place; of a budget, states kept and states handed over share what it has.
-  template <class Values, class Place>
-  [[nodiscard]] constexpr decltype(auto) plan_for(Values const& values, Place const& place) const {
-    if constexpr (!counted_budget<Place>) {
-      values.form.ahead = ahead_for(values.x0);
-      return as_plan(place);
-    } else {
-      auto const sizes = values.sizes_for_budget(place.steps);
-      auto const with = [&](slot_index frames) {
-        values.form.ahead = ahead = frames;
-        return place.plan_for(values.form, sizes, check_asked(*this));
-      };
-      if (serial != nullptr) return with(0);
-      if (chosen > 0) return with(chosen);
-      // Frames for states ahead are slots less. As many as leave the cache are best, unless half of them, or a quarter and
-      // so on, leave a plan that is faster by more than 2 %.
-      auto alone = with(0);
-      if (alone.slots() < 4 || sizes.state == 0) return alone;
-      slot_index const most = frames_ahead(std::size_t(sizes.state)), half = alone.slots() / 2;
-      slot_index best = 0;
-      double least = 0.85 * (double(alone.counts().advances) + double(alone.steps()) * adjoint);  // what is sure to pay
-      for (slot_index frames = half < most ? half : most; frames > 0; frames = frames > 8 ? frames / 2 : 0)
-        if (double const time = on_two(with(frames)); time < (best > 0 ? 0.98 : 1) * least) least = time, best = frames;
-      if (best == 0) serial = "within this budget one thread is as fast";
-      return with(best);
-    }
+  /// The plan of a budget, which states kept and states handed over share.
+  /// \param state  bytes of one   \param with  with(frames) is the plan that leaves room for so many states ahead
+  template <class With>
+  [[nodiscard]] constexpr auto shared(std::size_t state, With const& with) const {
+    auto const beside = [&](slot_index frames) { return with(ahead = frames); };
+    if (serial != nullptr) return beside(0);
+    if (chosen > 0) return beside(chosen);
+    // Frames for states ahead are slots less. As many as leave the cache are best, unless half of them, or a quarter and
+    // so on, leave a plan that is faster by more than 2 %.
+    auto alone = beside(0);
+    slot_index slots = 0;  // in memory
+    for (slot_index slot = 0; slot < alone.slots(); ++slot) slots += slot_tier(alone, slot) == tier::memory ? 1 : 0;
+    if (slots < 4 || state == 0) return alone;
+    slot_index const most = frames_ahead(state), half = slots / 2;
+    slot_index best = 0;
+    double least = 0.85 * (double(alone.counts().advances) + double(alone.steps()) * adjoint);  // what is sure to pay
+    for (slot_index frames = half < most ? half : most; frames > 0; frames = frames > 8 ? frames / 2 : 0)
+      if (double const time = on_two(beside(frames)); time < (best > 0 ? 0.98 : 1) * least) least = time, best = frames;
+    if (best == 0) serial = "within this budget one thread is as fast";
+    return beside(best);
   }
 
  private:
@@ -150,11 +144,12 @@ class watched_ahead : public tells_report<std::remove_reference_t<Given>> {
   /// Why the way back stays on one thread; null if it does not.
   template <class By, class States, class User>
   [[nodiscard]] char const* stays_serial(States& states, User& user, sweep_status const& status) {
-    using store = std::remove_reference_t<decltype(ahead_access::values(states).store())>;
+    using values = std::remove_reference_t<decltype(values_of(states))>;
+    using store = std::remove_reference_t<decltype(values_of(states).store())>;
     constexpr bool recorded = By::form == adjoint_form::recorded;
     if (status.open > recalled_at_) recalled_at_ = -1;  // another sweep
-    if constexpr (requires(store& all) { all.reversed(step_index{}, 0.0); } || is_told_before<store> ||
-                  may_end_sweeps<store>)
+    if constexpr (!told_in_parts<values> && (requires(store& all) { all.reversed(step_index{}, 0.0); } ||
+                                             is_told_before<store> || may_end_sweeps<store>))
       return "the store is told of each reversal";
     else {
       if (serial_ != nullptr) return serial_;
@@ -254,16 +249,21 @@ struct given_ahead : Given {
 
   given_ahead(Given&& given, How const& asked, char const* serial)
       : Given{std::move(given)}, options{{Given::options}, asked.ahead, asked.adjoint_over_step, serial}, how{asked} {}
+  given_ahead(Given&& given, ahead_options<decltype(Given::options)> const& counted, How const& asked)
+      : Given{std::move(given)}, options{counted}, how{asked} {}
+  /// See `last_given::in`.
+  template <class Other>
+  [[nodiscard]] auto in(Other& other) const {
+    auto inner = Given::in(other);
+    return given_ahead<How, decltype(inner)>{std::move(inner), options, how};
+  }
   [[nodiscard]] auto watching() const {
     using inner = decltype(Given::watching());
-    return watched_ahead<How, inner>{how, why(), told(), Given::watching()};
+    return watched_ahead<How, inner>{how, options.serial, told(), Given::watching()};
   }
-  [[nodiscard]] kept_observer kept_watching() const { return {how, why(), told(), Given::kept_watching()}; }
+  [[nodiscard]] kept_observer kept_watching() const { return {how, options.serial, told(), Given::kept_watching()}; }
 
  private:
-  [[nodiscard]] char const* why() const noexcept {
-    return options.serial != nullptr || options.ahead > 0 ? options.serial : "a budget that is measured has no states for it";
-  }
   [[nodiscard]] sweep_report* told() const noexcept {
     if constexpr (Given::reports) return Given::report;
     else return nullptr;
@@ -273,10 +273,8 @@ struct given_ahead : Given {
 /// The same for a sweep on its way: `given` with a helper, where there can be one.
 template <class State, class How, class Given>
 [[nodiscard]] auto with_helper(How const& how, Given given) {
-  constexpr bool objects = !copied_state<State>;
-  if constexpr (objects || Given::on_disk) {
-    if constexpr (Given::reports)
-      given.report->serial = objects ? "the state is an object, of which there is one" : "the run is kept on disk";
+  if constexpr (!copied_state<State>) {
+    if constexpr (Given::reports) given.report->serial = "the state is an object, of which there is one";
     return given;
   } else {
     return given_ahead<How, Given>{std::move(given), how,
