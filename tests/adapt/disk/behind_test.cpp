@@ -122,14 +122,19 @@ TEST_CASE("states behind the sweep are in budgets and reports") {
   CHECK(with.files >= without.files + 65'536);
   support::temporary const folder;
   cairn::disk const waits{folder.run(), {}}, ahead{folder.run(), {.behind = {}}};
-  auto const calls = [&](cairn::disk const& run) {
+  numbers const seed(5, 1.0);
+  auto const calls = [&](cairn::disk const& run, char const* bytes, auto const&... last) {
     cairn::sweep_report report;
-    cairn::gradient(step<numbers>{}, start<numbers>(), cairn::budget_of{1'000, "150kB", run}, numbers(5, 1.0),
-                    adjoint<numbers>{}, wrt{p, dp}, run, report);
-    CHECK(report.predicted_bytes <= 150'000);
+    cairn::gradient(step<numbers>{}, start<numbers>(), cairn::budget_of{1'000, bytes, run}, seed, adjoint<numbers>{},
+                    wrt{p, dp}, run, report, last...);
+    CHECK(report.predicted_bytes <= cairn::byte_size{bytes}.count());
+    CHECK(report.counted.total() <= report.predicted.total());
+    CHECK(std::string{report.serial != nullptr ? report.serial : ""} == "");
     return report.step_calls;
   };
-  CHECK(calls(ahead) >= calls(waits));
+  CHECK(calls(ahead, "150kB") >= calls(waits, "150kB"));
+  calls(waits, "110kB", ahead::eager{.adjoint_over_step = 3});
+  calls(ahead, "180kB", ahead::eager{.adjoint_over_step = 3});
 }
 
 TEST_CASE("a number of states behind that is negative is refused") {
@@ -206,4 +211,51 @@ TEST_CASE("what is thrown on either thread, or finds no room on the disk, change
       CHECK(verb::of(of.plan, run) == of.right);
       killed::no_room_from = -1;
     }
+}
+
+namespace {
+/// A step with a static variable, which no run sees.
+struct drifting {
+  static constexpr bool concurrent = true;
+  static inline double drift = 0;
+  void operator()(numbers& x, numbers const& q, step_index) const {
+    killed::tick();
+    for (double& v : x) v = std::sin(q[0] * v) + drift;
+  }
+};
+struct pulls_leaf {
+  static constexpr bool concurrent = true;
+  void operator()(numbers const& x, numbers& bar, numbers const& q, numbers& dq, step_index first, step_index last) const {
+    std::vector<numbers> all{x};
+    for (step_index i = first + 1; i < last; ++i) all.push_back(all.back()), drifting{}(all.back(), q, i - 1);
+    for (step_index i = last; i-- > first;) adjoint<numbers>{}(all[std::size_t(i - first)], bar, q, dq, i);
+  }
+};
+}  // namespace
+
+TEST_CASE("a helper finds the other arithmetic of an earlier process where a sweep on one thread does") {
+  auto const begins_anew = [](auto const& plan, auto const& back) {
+    auto const by = [&](auto const& of, auto const&... last) {
+      answer found{{}, {7, 7}};
+      found.bar = cairn::gradient(drifting{}, start<numbers>(), of, numbers(5, 1.0), back, wrt{p, found.dp}, last...);
+      return found;
+    };
+    support::temporary const folder;
+    for (long at = 45; at < 75; at += 4) {
+      CAPTURE(at);
+      folder.remove_runs();
+      cairn::disk const run{folder.run(), {.commit_every = 2}};
+      drifting::drift = 0, killed::calls = 0, killed::throws_at = at;
+      CHECK_THROWS_AS(by(plan, run, ahead::eager{}), killed::thrown);
+      killed::throws_at = -1, drifting::drift = 1e-9;
+      auto const found = by(plan, run, ahead::eager{.ahead = 5});
+      CHECK(run.report().used == cairn::disk_use::nothing);
+      CHECK(std::string{run.report().why} != "");
+      CHECK(found == by(cairn::in_memory{plan}));
+      drifting::drift = 0;
+    }
+  };
+  begins_anew(cairn::two_level{30, 5, 2}, adjoint<numbers>{});
+  begins_anew(cairn::hrevolve{30, two_tiers}, adjoint<numbers>{});
+  begins_anew(cairn::leaves{30, 3, cairn::two_level{10, 3, 1}}, pulls_leaf{});
 }

@@ -214,7 +214,7 @@ template <schedule Plan>
   sum.stored_bytes = wide(sum.peak_slots) * sizes.state;
 
   sweep_needs const needs = needs_of(plan, sum.counts, work);
-  bool const by_walk = sum.steps <= most_counted;
+  bool const by_walk = sum.steps <= most_counted && work.form.ahead == 0;  // a helper keeps its own time
   sum.peak_is_exact = by_walk && !(work.form.snapshots && work.verify != replay_check::off);
   sweep_peak const all = peak_of(plan, work.form, needs, sizes, by_walk, false);
   sum.peak_states = all.states;

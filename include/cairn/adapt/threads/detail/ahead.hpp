@@ -205,8 +205,8 @@ struct handing : no_hooks {
   [[nodiscard]] bool pauses() const noexcept { return paused; }
 };
 
-/// The limits of a budget as the caller knows them while the helper uses those of the frames. No state is larger than it
-/// was planned, or the helper's walk ends; so what is held is known without a look at them.
+/// The limits of a budget as the caller knows them while the helper uses those of the frames, without a look at them. A
+/// state that may grow may have taken all that was left when the walk began.
 struct lent_limits {
   byte_limit known;
   bool on = false;
@@ -298,7 +298,9 @@ class walk_ahead {
     walked_status_.turned = true, walked_status_.turned_at = status.turned_at, walked_status_.open = status.open;
     ring_.holds_back = with_next ? 1 : 0;
     ring_.begin(most + ring_.holds_back, Rules::spin_ns);
-    limits_ = {pool_.limit_now(), pool_.limited(), wide(pool_.limit()) * pool_.limit_now().state};
+    auto const& limit = pool_.limit_now();
+    limits_ = {limit, pool_.limited(),
+               is_flat<State>() ? wide(pool_.limit()) * limit.state : limit.budget - lesser(limit.beside, limit.budget)};
     if constexpr (shared_view<Observer>::by_both) shared_.bytes = values_.bytes();
   }
   walk_ahead(walk_ahead const&) = delete;

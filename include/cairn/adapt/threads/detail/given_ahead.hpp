@@ -131,6 +131,10 @@ class watched_ahead : public tells_report<std::remove_reference_t<Given>> {
   void note(char const* why) noexcept {
     if (report_ != nullptr) report_->serial = why;
   }
+  void recall(sweep_status const& status, char const* why) noexcept {
+    recalled_at_ = status.open;
+    note(recalled_ = why);
+  }
   /// The way there, which tells how long a step takes.
   template <class Cursor, class States, class Step, class User>
   stop_reason on_the_way(Cursor& cursor, States& states, Step& step, User& user, sweep_status& status) {
@@ -153,7 +157,7 @@ class watched_ahead : public tells_report<std::remove_reference_t<Given>> {
       return "the store is told of each reversal";
     else {
       if (serial_ != nullptr) return serial_;
-      if (recalled_at_ >= 0) return "the helper was recalled: it had no core, or the sweep was no faster with it";
+      if (recalled_at_ >= 0) return recalled_;
       if (user.keeps_tapes()) return "the plan keeps tapes";
       if (recorded && (observed<inner_type> || values_of(states).limits().limited() ||
                        ahead_access::checks(states) == replay_check::every_step))
@@ -183,20 +187,23 @@ class watched_ahead : public tells_report<std::remove_reference_t<Given>> {
     }
     // Frames that the plan leaves free may be handed over, too; the helper waits for one when none is left.
     slot_index const most = how_.ahead > 0 ? how_.ahead : values_of(states).frame_count() + 1;
-    stop_reason reason;
-    {
+    auto const reason = [&] {
       walk_ahead<rules, By, state_of<States>, Cursor, States, Step, User, inner_type> walk{
           cursor, states, step, user, observer_, status, *memory, most, step_ns_};
-      reason = walk.go();
-    }
+      try {
+        return walk.go();
+      } catch (states_too_large const&) {
+        recall(status, "what has grown leaves no room for states ahead within the budget");
+        throw;
+      }
+    }();
     if (reason == stop_reason::done) {
       action const end{.kind = action_kind::done};
       for (auto const when : {moment::before, moment::after})
         show(states, cursor, end, phase_of(action_kind::done, true), when, observer_);
     }
     if (reason != stop_reason::paused) return reason;
-    recalled_at_ = status.open;
-    note("the helper was recalled: it had no core, or the sweep was no faster with it");
+    recall(status, "the helper was recalled: it had no core, or the sweep was no faster with it");
     return execute(cursor, states, step, user, observer_, status);
   }
   /// A user that pauses after one reversal.
@@ -228,6 +235,7 @@ class watched_ahead : public tells_report<std::remove_reference_t<Given>> {
   char const* serial_;
   double step_ns_ = 0;           // 0: not known
   step_index recalled_at_ = -1;  // steps that were open then
+  char const* recalled_ = nullptr;
 };
 template <class How, class Given>
 inline constexpr bool observed<watched_ahead<How, Given>> = observed<std::remove_reference_t<Given>>;
