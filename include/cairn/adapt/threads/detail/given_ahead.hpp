@@ -86,7 +86,7 @@ template <class How, class Given>
 class watched_ahead : public tells_report<std::remove_reference_t<Given>> {
  public:
   using inner_type = std::remove_reference_t<Given>;
-  using rules = typename How::walks_ahead;
+  using walks_ahead = typename How::walks_ahead;
   /// \param serial  why there is no helper, or null
   watched_ahead(How const& how, char const* serial, sweep_report* report, Given&& observer)
       : observer_{std::forward<Given>(observer)}, how_{how}, report_{report}, serial_{serial} {}
@@ -112,11 +112,7 @@ class watched_ahead : public tells_report<std::remove_reference_t<Given>> {
     if (!status.turned) return on_the_way(cursor, states, step, user, status);
     if constexpr (reversed_by<User>::known && copied_state<state_of<States>>) {
       using by = reversed_by<User>;
-      constexpr bool safe = by::form != adjoint_form::leaf || runs_beside<typename by::adjoint>();
-      static_assert(safe,
-                    "cairn: with cairn::parallel an adjoint of several steps, which runs them again, does so while the "
-                    "step runs on another thread; if both may run at once, say so by cairn::concurrent(adjoint), too");
-      if constexpr (safe) {
+      if constexpr (by::form != adjoint_form::leaf || runs_beside<typename by::adjoint>()) {  // see `check_leaves`
         if (char const* const why = stays_serial<by>(states, user, status)) note(why);
         else return on_two_threads<by>(cursor, states, step, user, status);
       }
@@ -162,7 +158,7 @@ class watched_ahead : public tells_report<std::remove_reference_t<Given>> {
       if (recorded && (observed<inner_type> || values_of(states).limits().limited() ||
                        ahead_access::checks(states) == replay_check::every_step))
         return "a recording adjoint changes states that an observer, a budget or a replay check looks at";
-      if (step_ns_ > 0 && !rules::pays(step_ns_, status.open)) return "the steps are too short";
+      if (step_ns_ > 0 && !walks_ahead::pays(step_ns_, status.open)) return "the steps are too short";
       return nullptr;
     }
   }
@@ -171,7 +167,7 @@ class watched_ahead : public tells_report<std::remove_reference_t<Given>> {
 
   template <class By, class Cursor, class States, class Step, class User>
   stop_reason on_two_threads(Cursor& cursor, States& states, Step& step, User& user, sweep_status& status) {
-    using memory_type = helper_memory<typename rules::thread>;
+    using memory_type = helper_memory<typename walks_ahead::thread>;
     if constexpr (By::form == adjoint_form::with_next)
       if (!states.has_next()) {  // as in a sweep that is resumed: the state behind the first step is made here
         reverses_once<User> first{user};
@@ -188,7 +184,7 @@ class watched_ahead : public tells_report<std::remove_reference_t<Given>> {
     // Frames that the plan leaves free may be handed over, too; the helper waits for one when none is left.
     slot_index const most = how_.ahead > 0 ? how_.ahead : values_of(states).frame_count() + 1;
     auto const reason = [&] {
-      walk_ahead<rules, By, state_of<States>, Cursor, States, Step, User, inner_type> walk{
+      walk_ahead<walks_ahead, By, state_of<States>, Cursor, States, Step, User, inner_type> walk{
           cursor, states, step, user, observer_, status, *memory, most, step_ns_};
       try {
         return walk.go();
