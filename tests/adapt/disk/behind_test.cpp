@@ -214,13 +214,13 @@ TEST_CASE("what is thrown on either thread, or finds no room on the disk, change
 }
 
 namespace {
-/// A step with a static variable, which no run sees.
+/// A step with a static variable, which no run sees, and of which step 0 shows nothing.
 struct drifting {
   static constexpr bool concurrent = true;
   static inline double drift = 0;
-  void operator()(numbers& x, numbers const& q, step_index) const {
+  void operator()(numbers& x, numbers const& q, step_index i) const {
     killed::tick();
-    for (double& v : x) v = std::sin(q[0] * v) + drift;
+    for (double& v : x) v = std::sin(q[0] * v) + (i > 0 ? drift : 0);
   }
 };
 struct pulls_leaf {
@@ -248,9 +248,9 @@ TEST_CASE("a helper finds the other arithmetic of an earlier process where a swe
       drifting::drift = 0, killed::calls = 0, killed::throws_at = at;
       CHECK_THROWS_AS(by(plan, run, ahead::eager{}), killed::thrown);
       killed::throws_at = -1, drifting::drift = 1e-9;
+      if (at % 8 < 4) folder.remove_files("s0");  // then only the hash in the record tells
       auto const found = by(plan, run, ahead::eager{.ahead = 5});
       CHECK(run.report().used == cairn::disk_use::nothing);
-      CHECK(std::string{run.report().why} != "");
       CHECK(found == by(cairn::in_memory{plan}));
       drifting::drift = 0;
     }

@@ -238,12 +238,10 @@ class checkpoint_files {
   void notes(step_index open, Look const& look) { journal_.reversing(open, look); }
   template <class Bar>
   void reversed(step_index open, Bar const& bar) {
-    std::unique_lock alone{files_, std::defer_lock};
-    if (journal_.commits_at(open)) {
-      alone.lock();
-      if (later_ && journal_.tells_files()) later_->all.wait();
-    }
-    journal_.reversed(open, bar);
+    if (!journal_.is_due(open, bar)) return;
+    std::lock_guard const alone{files_};
+    if (later_ && journal_.tells_files()) later_->all.wait();
+    journal_.commit(open, bar);
   }
   /// Whether the run ends with the reversal that left `open` steps.
   [[nodiscard]] bool ends_at(step_index open) const noexcept { return open > 0 && journal_.is_ending(); }

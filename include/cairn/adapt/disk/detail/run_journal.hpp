@@ -169,7 +169,12 @@ class run_journal : public compared_states<State, Step, Sums, Object, Choices, A
     hash_ = look([](auto const& x) { return hash_of(x); });
   }
   template <class Bar>
-  void reversed(step_index open, [[maybe_unused]] Bar const& bar) {
+  void reversed(step_index open, Bar const& bar) {
+    if (is_due(open, bar)) commit(open, bar);
+  }
+  /// The same in two parts: notes where the way back is, and returns whether a record is to be written.
+  template <class Bar>
+  [[nodiscard]] bool is_due(step_index open, Bar const& bar) {
     ++since_;
     open_ = open;
     bar_ = &bar;
@@ -178,12 +183,10 @@ class run_journal : public compared_states<State, Step, Sums, Object, Choices, A
         if (one.noted_ != one.open_) one.hash_ = 0;
         one.commit(one.open_, *static_cast<Bar const*>(one.bar_), true);
       };
-    if (commits_at(open)) commit(open, bar, ending_);
-  }
-  /// Whether `reversed` writes a record.
-  [[nodiscard]] bool commits_at(step_index open) const noexcept {
     return commits_ && (open == 0 || (due_ && noted_ == open));
   }
+  template <class Bar>
+  void commit(step_index open, Bar const& bar) { commit(open, bar, ending_); }
 
  private:
   using clock = std::chrono::steady_clock;
