@@ -166,7 +166,8 @@ TEST_CASE("a helper ahead of the records of a run changes no bit, whether files 
                         run, report, ahead::eager{});
   CHECK(report.serial == nullptr);
   CHECK(report.counted.states <= report.predicted.states + report.predicted.files);
-  auto kept = cairn::checkpointed_loop(step<numbers>{}, x0, cairn::two_level{60, 10, 3}, wrt{p, dp}, run, report, ahead::eager{});
+  auto kept = cairn::checkpointed_loop(step<numbers>{}, x0, cairn::two_level{60, 10, 3}, wrt{p, dp}, run, report,
+                                       ahead::eager{});
   for (int k = 0; k < 2; ++k) {
     CHECK(kept.reverse(numbers(5, 1.0), adjoint<numbers>{}) == by_gradient<numbers>::of(cairn::revolve{60, 9}).bar);
     CHECK(std::string{report.serial != nullptr ? report.serial : ""} == "");
@@ -258,4 +259,26 @@ TEST_CASE("a helper finds the other arithmetic of an earlier process where a swe
   begins_anew(cairn::two_level{30, 5, 2}, adjoint<numbers>{});
   begins_anew(cairn::hrevolve{30, two_tiers}, adjoint<numbers>{});
   begins_anew(cairn::leaves{30, 3, cairn::two_level{10, 3, 1}}, pulls_leaf{});
+}
+
+TEST_CASE("an adjoint that sums in itself does so while a helper writes") {
+  struct sums {
+    std::vector<double> all;
+    void operator()(numbers const& x, numbers& bar, step_index) {
+      all.push_back(x[0]);
+      for (double& v : bar) v *= 1 + 0.01 * x[1];
+    }
+  } back;
+  cairn::two_level const plan{200, 5, 2};
+  auto const step = cairn::concurrent([](numbers& x) {
+    for (double& v : x) v = std::sin(v);
+  });
+  auto const right = cairn::gradient(step, start<numbers>(), cairn::in_memory{plan}, numbers(5, 1.0), back);
+  for (auto const& how : {cairn::behind_options{0, 0}, cairn::behind_options{2, 2}}) {
+    support::temporary const folder;
+    cairn::disk const run{folder.run(), {.commit_every = 7, .behind = how}};
+    CHECK(cairn::gradient(step, start<numbers>(), plan, numbers(5, 1.0), back, run, ahead::eager{}) == right);
+    CHECK(std::string{run.report().why} != "");
+  }
+  CHECK(back.all.size() == 600);
 }

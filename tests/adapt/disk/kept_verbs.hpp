@@ -112,7 +112,8 @@ struct by_choices {
       auto run = cairn::checkpointed_while(cairn::concurrent(loop.step()), x, goes_on{}, plan, by, last...);
       found.bar = run.reverse(numbers(5, 1.0), loop.with_record(pulls_back{}));
     } else
-      found.bar = cairn::gradient(cairn::concurrent(loop.step()), x, plan, numbers(5, 1.0), loop.with_record(pulls_back{}), by, last...);
+      found.bar = cairn::gradient(cairn::concurrent(loop.step()), x, plan, numbers(5, 1.0),
+                                  loop.with_record(pulls_back{}), by, last...);
     for (choice const& one : loop.records()) found.value += one.h;
     return found;
   }

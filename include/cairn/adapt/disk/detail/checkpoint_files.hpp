@@ -238,8 +238,14 @@ class checkpoint_files {
   void notes(step_index open, Look const& look) { journal_.reversing(open, look); }
   template <class Bar>
   void reversed(step_index open, Bar const& bar) {
-    if (!journal_.is_due(open, bar)) return;
-    std::lock_guard const alone{files_};
+    bool const due = journal_.is_due(open, bar);
+    if (!due && (rests_ == nullptr || !journal_.is_to_be_checked())) return;
+    std::unique_lock alone{files_, std::defer_lock};
+    if (!due) {
+      if (alone.try_lock()) (void)is_usable(0, true);
+      return;
+    }
+    alone.lock();
     if (later_ && journal_.tells_files()) later_->all.wait();
     journal_.commit(open, bar);
   }
@@ -333,12 +339,7 @@ class checkpoint_files {
     if (slot.has_failed != 0) return slot.has_failed = 0, false;  // what was written there last was not, nor will this be
     if (journal_.choices().append() != 0) return false;
     folder_.beat();
-    bool const was_changed = journal_.is_changed();
     extra with{before_saved(i), flags_of(to, i)};
-    if (journal_.is_changed() && !was_changed) {  // what is being written was believed to be usable
-      later_->all.wait();
-      folder_.forget_own(slot_index(slots_.size()));
-    }
     journal_.write_beside(with);
     later_->all.save(frames, to, i, k, std::move(with));
     slot.at = i;
@@ -429,8 +430,17 @@ class checkpoint_files {
   }
   [[nodiscard]] std::uint16_t flags_of(slot_index slot, step_index i) {
     bool const comparable = slot == run_folder::live_slot || can_be_compared(i);
-    bool const usable = journal_.may_be_used(state_bytes_, slot_index(slots_.size())) && comparable;
+    bool const usable = is_usable(state_bytes_, rests_ == nullptr) && comparable;
     return usable && !journal_.seam_is_open() ? std::uint16_t{0} : unproven;
+  }
+  /// See `may_be_used`.
+  [[nodiscard]] bool is_usable(std::uint64_t bytes, bool checks) {
+    bool const was_changed = journal_.is_changed(), usable = journal_.may_be_used(bytes, slot_index(slots_.size()), checks);
+    if (later_ && journal_.is_changed() && !was_changed) {  // what is being written was believed to be usable
+      later_->all.wait();
+      folder_.forget_own(slot_index(slots_.size()));
+    }
+    return usable;
   }
   /// The slots in memory become files, as far as there is room.
   template <class Frames>
