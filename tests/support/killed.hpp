@@ -9,22 +9,28 @@
 
 namespace killed {
 
-inline long calls = 0;                      // so far, in this process
-inline std::atomic<long> operations = 0;    // the same, of all its threads
+inline std::atomic<long> calls = 0;         // so far, in this process
+inline std::atomic<long> operations = 0;    // the same
 inline std::atomic<long> no_room_from = -1; // these and later ones find no room on the disk
 inline long at_call = -1, at_operation = -1;  // where it is killed
+inline long throws_at = -1;                 // where it throws
+inline long started = 0;                    // processes, by this one
 inline int by = SIGKILL;                    // at a call
 inline bool torn = false;                   // half of what is written is there
 
+struct thrown {};
 /// To be called by each step and adjoint.
 inline void tick() {
-  if (++calls == at_call) (void)::raise(by);
+  long const now = ++calls;
+  if (now == at_call) (void)::raise(by);
+  if (now == throws_at) throw thrown{};
 }
 
 /// Runs f in a process of its own, which ends with 0 if f returns true. Returns its status: 0 or 1, or -1 if it was
 /// killed.
 template <class Fn>
 int run(Fn f, long call, long operation = -1, bool half = false) {
+  ++started;
   pid_t const child = ::fork();
   if (child == 0) {
     ::alarm(20);

@@ -134,9 +134,10 @@ template <class Fn>
 ///
 /// Exceptions reach the caller after the reversals that come before them. The helper is recalled, once a sweep, where it
 /// gets no core or the sweep is no faster with it, and is not used where the process may use one core only, for steps
-/// below about half a microsecond, objects, plans with tapes, and stores that are told of each reversal: then the sweep
-/// goes on alone, and `sweep_report::serial` says why. Memory: `ahead` states more than the plan's. The thread is kept in
-/// the workspace; a warm sweep allocates nothing.
+/// below about half a microsecond, objects, plans with tapes, and stores of users that are told of each reversal: then
+/// the sweep goes on alone, and `sweep_report::serial` says why. Over a `disk` the caller writes records, and a process
+/// goes on with or without a helper. Memory: `ahead` states more than the plan's. The thread is kept in the workspace; a
+/// warm sweep allocates nothing.
 struct parallel {
   int threads = 2;  ///< 1: the caller's alone; no more than 2
   /// States that the sweep may have beside its plan's, for those that are handed over and not yet reversed. 0: as many

@@ -108,9 +108,15 @@ struct measured {
     };
     // Where nobody says what a leaf holds, it has one step.
     step_index const longest = detail::says_leaf_bytes<Adjoint, X0> ? detail::longest_leaf(budget.steps) : 1;
-    planned best = detail::best_leaf(work, longest, detail::weighing_of<Adjoint, X0>(), weigh, plan);
-    held = best.memory;
-    return std::move(best.schedule);
+    std::optional<planned> best;
+    auto const with = [&](slot_index frames) {
+      work.form.ahead = frames;
+      return best.emplace(detail::best_leaf(work, longest, detail::weighing_of<Adjoint, X0>(), weigh, plan)).schedule;
+    };
+    if constexpr (!records && requires { asked.ahead; }) (void)asked.shared(std::size_t(work.state_bytes), with);
+    else (void)with(0);
+    held = best->memory;
+    return std::move(best->schedule);
   }
 
  private:

@@ -295,16 +295,15 @@ auto gradient(Step&& step, X0&& x0, PlanGiven const& plan, Seed&& seed, Adjoint&
     return detail::refuse_gradient<Asked, X0, Seed>();
   else if constexpr (!detail::check_last<true, StepF, State, Plan, Last...>())
     return detail::refuse_gradient<Asked, X0, Seed>();
-  else if constexpr (!detail::check_counted<State, detail::bar_type_with<Seed, State, Wrt>, std::remove_cvref_t<Seed>,
-                                            detail::shapes_with<Wrt>::template adjoint<
-                                                AdjointF, State, detail::bar_type_with<Seed, State, Wrt>>()
-                                                .form,
-                                            PlanGiven, Wrt>())
-    return detail::refuse_gradient<Asked, X0, Seed>();
   else {
-    return detail::gradient_as<detail::bar_type_with<Seed, State, Wrt>, State>(
-        detail::sort_last<State, Plan>(std::forward<Last>(last)...), step, std::forward<X0>(x0), plan,
-        std::forward<Seed>(seed), adjoint);
+    using Bar = detail::bar_type_with<Seed, State, Wrt>;
+    constexpr adjoint_form form = detail::shapes_with<Wrt>::template adjoint<AdjointF, State, Bar>().form;
+    if constexpr (!detail::check_leaves<AdjointF, form, State, Last...>() ||
+                  !detail::check_counted<State, Bar, std::remove_cvref_t<Seed>, form, PlanGiven, Wrt>())
+      return detail::refuse_gradient<Asked, X0, Seed>();
+    else
+      return detail::gradient_as<Bar, State>(detail::sort_last<State, Plan>(std::forward<Last>(last)...), step,
+                                             std::forward<X0>(x0), plan, std::forward<Seed>(seed), adjoint);
   }
 }
 

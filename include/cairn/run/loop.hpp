@@ -249,6 +249,7 @@ class checkpointed_run {
   template <class Bar, class Seed, class Adjoint>
   Bar reversed(Seed&& seed, Adjoint& adjoint) {
     static constexpr auto shape = detail::shape_of_adjoint<Adjoint, State, Bar>();
+    (void)detail::check_leaves<Adjoint, shape.form, State, Observer>();
     detail::check_adjoint_fits("cairn::reverse", work_->leaf_, 0, shape.form);
     detail::check_plans_inside<State, Bar>(adjoint);
     detail::met_step const met{detail::function_in(adjoint), detail::function_in(detail::given_in<Step>::step(*step_))};

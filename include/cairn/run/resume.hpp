@@ -155,6 +155,8 @@ consteval bool check_resumed() {
   else if constexpr (!check_begun<X0, Wrt, Plan, Workspace&, Last...>()) return false;
   else if constexpr (!check_adjoint<AdjointF, State, Bar, Wrt>()) return false;
   else if constexpr (!check_last<false, StepF, State, Plan, Last...>()) return false;
+  else if constexpr (!check_leaves<AdjointF, shapes_with<Wrt>::template adjoint<AdjointF, State, Bar>().form, State, Last...>())
+    return false;
   else if constexpr (!check_begins<!keeps_runs<Workspace>>()) return false;
   else return check_stopped_workspace<Workspace, State, Plan>();
 }

@@ -31,7 +31,7 @@ struct program {
     killed::calls = 0;
     folder.remove_runs();
     (void)sweep(stages, plan, cairn::disk{folder.run()});
-    calls = std::exchange(killed::calls, 0);
+    calls = killed::calls.exchange(0);
   }
   /// One process; it is right unless it is killed.
   int process(long call, long operation = -1, bool half = false) const {

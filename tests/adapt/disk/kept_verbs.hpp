@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file kept_verbs.hpp  Verbs that keep a run, of known and unknown length, with an objective, and with steps that choose.
+#include <cairn/adapt/threads.hpp>
 #include <cairn/run/with/adaptive.hpp>
 #include "adapt/disk/kill_everywhere.hpp"
 
@@ -108,10 +109,11 @@ struct by_choices {
     auto x = start<numbers>();
     wrt by{p, found.dp};
     if constexpr (cairn::open_schedule<Plan>) {
-      auto run = cairn::checkpointed_while(loop.step(), x, goes_on{}, plan, by, last...);
+      auto run = cairn::checkpointed_while(cairn::concurrent(loop.step()), x, goes_on{}, plan, by, last...);
       found.bar = run.reverse(numbers(5, 1.0), loop.with_record(pulls_back{}));
     } else
-      found.bar = cairn::gradient(loop.step(), x, plan, numbers(5, 1.0), loop.with_record(pulls_back{}), by, last...);
+      found.bar = cairn::gradient(cairn::concurrent(loop.step()), x, plan, numbers(5, 1.0),
+                                  loop.with_record(pulls_back{}), by, last...);
     for (choice const& one : loop.records()) found.value += one.h;
     return found;
   }

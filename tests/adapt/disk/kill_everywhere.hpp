@@ -50,6 +50,7 @@ template <class State> State start() {
 
 template <class State>
 struct step {
+  static constexpr bool concurrent = true;
   void operator()(State& x, numbers const& p, step_index i) const {
     killed::tick();
     for (double& v : values(x)) v = std::sin(p[0] * v + p[1]) + 0.001 * double(i % 7);

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <string>
 #include <cairn/adapt/disk/stored_runs.hpp>
+#include "adapt/disk/ahead_by.hpp"
 #include "adapt/disk/kept_verbs.hpp"
 
 namespace {
@@ -14,7 +15,7 @@ namespace {
 /// One process, which is asked to stop the `at`-th time that it asks; never if that is 0.
 template <class Verb, class Plan>
 bool ends(program<Verb, Plan> const& of, long at, bool& right) {
-  long asked = 0;
+  std::atomic<long> asked = 0;
   auto const stop = [&] { return ++asked == at; };
   try {
     cairn::disk const on{of.folder.run(), {.commit_every = of.commit_every, .stop = stop}};
@@ -125,6 +126,15 @@ TEST_CASE("so do objectives, and steps that choose") {
   stop_everywhere<by_objective>(tiers, 4);
   stop_everywhere<by_choices>(five, 6);
   stop_everywhere<by_choices>(tiers, 4);
+}
+TEST_CASE("so do runs with a helper, which loses the states that it was ahead") {
+  for (long const started : {0, 1, 6}) {
+    killed::started = started;
+    CAPTURE(started);
+    stop_everywhere<ahead_by<by_gradient<numbers>>>(tiers, 90);
+    stop_everywhere<ahead_by<by_gradient<numbers>>>(cairn::revolve{length, 3}, 90);
+    stop_everywhere<ahead_by<by_run<noted>>>(tiers, 90);
+  }
 }
 TEST_CASE("20 runs with SIGTERM at random end or stop, and then go on") { all_at_random(1, 20); }
 TEST_CASE("300 runs with SIGTERM at random", "[.soak]") { all_at_random(2, 300); }

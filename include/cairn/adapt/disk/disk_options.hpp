@@ -51,8 +51,8 @@ struct disk_options {
   /// States on disk are written and read on a thread of their own while the sweep goes on; `{}` is two of each. By
   /// default, and for chains and ranks of MPI, the sweep waits for each. It is no part of the run's name.
   behind_options behind = {0, 0};
-  /// Asked before each step and each adjoint, so let it be quick, as a read of an atomic is: when it says true, what is
-  /// there is written, and `stopped` is thrown.
+  /// Asked before each step and each adjoint, with `parallel` by two threads at once, so let it be a read of an atomic:
+  /// when it says true, what is there is written, and `stopped` is thrown.
   std::function<bool()> stop = {};
   /// Told of the run's files after each record, and before `stopped` is thrown; the sweep waits until it returns.
   std::function<void(whole_run const&)> committed = {};

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <exception>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <type_traits>
 #include <utility>
@@ -113,6 +114,7 @@ class checkpoint_files {
   }
   /// A replay check found another state than before: what this process has written is used by none.
   void is_wrong() noexcept {
+    std::lock_guard const alone{files_};
     if (later_) later_->all.wait();
     folder_.forget_own(slot_index(slots_.size()));
   }
@@ -218,19 +220,39 @@ class checkpoint_files {
 
   template <class Look>
   void reversing(step_index open, Look const& look) {
-    bool const unknown = journal_.seam_is_open();
+    compares(open, look);
     journal_.reversing(open, look);
+  }
+  /// The part of it that runs steps: a sweep on two threads does it where these run, and the other one on the caller's.
+  template <class Look>
+  void compares(step_index open, Look const& look) {
+    bool const unknown = journal_.seam_is_open();
+    journal_.compare_above(open, look);
     if (open < taken_) taken_ = -1;  // this process has made the same
     if (!unknown || journal_.seam_is_open()) return;
     if (later_) later_->all.wait();
     for (slot_index slot = 0; slot < slot_index(slots_.size()); ++slot)
       if (record(slot).at >= 0 && record(slot).is_unproven) folder_.prove_slot(slot);
   }
+  template <class Look>
+  void notes(step_index open, Look const& look) { journal_.reversing(open, look); }
   template <class Bar>
   void reversed(step_index open, Bar const& bar) {
+    bool const due = journal_.is_due(open, bar);
+    if (!due && (rests_ == nullptr || !journal_.is_to_be_checked())) return;
+    std::unique_lock alone{files_, std::defer_lock};
+    if (!due) {
+      if (alone.try_lock()) (void)is_usable(0, true);
+      return;
+    }
+    alone.lock();
     if (later_ && journal_.tells_files()) later_->all.wait();
-    journal_.reversed(open, bar);
+    journal_.commit(open, bar);
   }
+  /// Whether the run ends with the reversal that left `open` steps.
+  [[nodiscard]] bool ends_at(step_index open) const noexcept { return open > 0 && journal_.is_ending(); }
+  /// While another thread runs `notes` and `reversed`: rests(context) returns when it waits for this one.
+  void runs_beside(void (*rests)(void*), void* context) noexcept { rests_ = rests, context_ = context; }
 
   /// Whether anybody may ask for a stop.
   [[nodiscard]] bool is_asked() const noexcept { return journal_.is_asked(); }
@@ -240,6 +262,7 @@ class checkpoint_files {
   template <class Frames, class Look>
   [[nodiscard]] bool stops(Frames& frames, step_index i, Look const& look) {
     if (i % leaf_ != 0 || !journal_.asks_to_stop()) return false;
+    if (rests_ != nullptr) rests_(context_);
     if (later_) later_->all.wait();
     journal_.commits_now();
     if (!journal_.keeps_states()) return true;
@@ -262,7 +285,7 @@ class checkpoint_files {
   /// After a reversal that left `open` steps, with which the run may end.   \throws stopped
   template <class Frames>
   void ends_after(Frames& frames, step_index open) {
-    if (open == 0 || !journal_.is_ending()) return;
+    if (!ends_at(open)) return;
     if (later_) later_->all.wait();
     if (journal_.keeps_states()) write_frames(frames);
     journal_.end(open);
@@ -310,17 +333,13 @@ class checkpoint_files {
 
   template <class Frames>
   [[nodiscard]] bool save_later(Frames& frames, slot_index to, step_index i, frame_id k) {
+    std::lock_guard const alone{files_};
     auto& slot = record(to);
     later_->all.forget(frames, to);
     if (slot.has_failed != 0) return slot.has_failed = 0, false;  // what was written there last was not, nor will this be
     if (journal_.choices().append() != 0) return false;
     folder_.beat();
-    bool const was_changed = journal_.is_changed();
     extra with{before_saved(i), flags_of(to, i)};
-    if (journal_.is_changed() && !was_changed) {  // what is being written was believed to be usable
-      later_->all.wait();
-      folder_.forget_own(slot_index(slots_.size()));
-    }
     journal_.write_beside(with);
     later_->all.save(frames, to, i, k, std::move(with));
     slot.at = i;
@@ -399,6 +418,7 @@ class checkpoint_files {
   /// Returns 0, or the number of the system's error.   \param before  the hash of a state before state i
   [[nodiscard]] int write(slot_index slot, step_index i, Value const& state, std::uint64_t before,
                           std::uint64_t& bytes) {
+    std::lock_guard const alone{files_};
     if (int const error = journal_.choices().append(); error != 0) return error;  // without them nobody could use it
     std::uint64_t const hash = hash_of(state);
     std::uint16_t const flags = flags_of(slot, i);
@@ -410,8 +430,17 @@ class checkpoint_files {
   }
   [[nodiscard]] std::uint16_t flags_of(slot_index slot, step_index i) {
     bool const comparable = slot == run_folder::live_slot || can_be_compared(i);
-    bool const usable = journal_.may_be_used(state_bytes_, slot_index(slots_.size())) && comparable;
+    bool const usable = is_usable(state_bytes_, rests_ == nullptr) && comparable;
     return usable && !journal_.seam_is_open() ? std::uint16_t{0} : unproven;
+  }
+  /// See `may_be_used`.
+  [[nodiscard]] bool is_usable(std::uint64_t bytes, bool checks) {
+    bool const was_changed = journal_.is_changed(), usable = journal_.may_be_used(bytes, slot_index(slots_.size()), checks);
+    if (later_ && journal_.is_changed() && !was_changed) {  // what is being written was believed to be usable
+      later_->all.wait();
+      folder_.forget_own(slot_index(slots_.size()));
+    }
+    return usable;
   }
   /// The slots in memory become files, as far as there is room.
   template <class Frames>
@@ -429,6 +458,7 @@ class checkpoint_files {
   [[nodiscard]] bool read(slot_index slot, step_index i, Value& into) {
     typename Journal::partial_sum beside;
     auto const read_beside = [&](auto& source) { journal_.read_beside(source, beside); };
+    std::lock_guard const alone{files_};
     bool const right = folder_.read_checkpoint(slot, i, into, read_beside);
     std::uint64_t const summed = right ? std::uint64_t(beside.next + 1) : ~std::uint64_t{0};
     if (!journal_.agreed().same(summed) || !right) return false;
@@ -458,6 +488,9 @@ class checkpoint_files {
   std::uint64_t before_ = 0;  // the hash of a state before state `before_of_`
   step_index before_of_ = -1;
   bool is_behind_ = false;
+  std::mutex files_;  // of who uses the folder and what is written from: the sweep, or the caller of one on two threads
+  void (*rests_)(void*) = nullptr;
+  void* context_ = nullptr;
   std::unique_ptr<behind_files> later_;  // last: its thread ends first
 };
 

@@ -21,8 +21,9 @@ struct no_choices {};
 template <class Given>
 [[nodiscard]] auto* choices_of(Given const& step) {
   if constexpr (requires { step.choices(); }) return &step.choices();
-  else if constexpr (requires { choices_of(step.call); }) return choices_of(step.call);  // with its form said
-  else if constexpr (requires { sizeof(step.step); }) return choices_of(step.step);      // of a model
+  else if constexpr (requires { choices_of(step.call); }) return choices_of(step.call);      // with its form said
+  else if constexpr (requires { choices_of(step.get()); }) return choices_of(step.get());    // `concurrent`
+  else if constexpr (requires { sizeof(step.step); }) return choices_of(step.step);          // of a model
   else return static_cast<no_choices*>(nullptr);
 }
 template <class Given> using choices_type = std::remove_pointer_t<decltype(choices_of(std::declval<Given const&>()))>;

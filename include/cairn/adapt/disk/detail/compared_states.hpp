@@ -123,7 +123,6 @@ class compared_states : public record_content<Sums, Object> {
     }
   }
 
- protected:
   /// The sweep goes back below state `open` + 1: of all states of another process above `open` this one must make the
   /// same.   \param look  look(f) calls f with state `open`   \throws nondeterminism_error
   template <class Look>
@@ -136,6 +135,8 @@ class compared_states : public record_content<Sums, Object> {
     check(seam_);
     seam_.at = -1;
   }
+
+ protected:
   /// What another process left is not used any more.
   void forget_others() noexcept {
     seam_ = {};

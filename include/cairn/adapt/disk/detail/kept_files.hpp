@@ -67,8 +67,14 @@ class kept_files {
   void settle(Frames& frames) { all_->files.settle(frames); }
   template <class Look>
   void reversing(step_index open, Look const& look) { all_->files.reversing(open, look); }
+  template <class Look>
+  void compares(step_index open, Look const& look) { all_->files.compares(open, look); }
+  template <class Look>
+  void notes(step_index open, Look const& look) { all_->files.notes(open, look); }
   template <class Bar>
   void reversed(step_index open, Bar const& bar) { all_->files.reversed(open, bar); }
+  [[nodiscard]] bool ends_at(step_index open) const noexcept { return all_->files.ends_at(open); }
+  void runs_beside(void (*rests)(void*), void* context) noexcept { all_->files.runs_beside(rests, context); }
   [[nodiscard]] bool is_asked() const noexcept { return all_->files.is_asked(); }
   template <class Frames, class Look>
   [[nodiscard]] bool stops(Frames& frames, step_index i, Look const& look) {
@@ -113,7 +119,7 @@ class kept_files {
     if constexpr (of::is_kept) {
       all.look_at_adjoint = [&adjoint, named = all.named_code](id_sum& sum, loaded_code* code) {
         contents added{sum, code, named};
-        added.add(adjoint);
+        added.add(without_word(adjoint));
         added.template add_type<DP>();
         return added.whole();
       };

@@ -157,11 +157,17 @@ template <class Step, class Adjoint, class Bar>
   return {f.adjoint, f.bar};
 }
 
+/// The word `concurrent` is no part of a run: without a helper, it needs none.
+template <class Fn>
+[[nodiscard]] auto const& without_word(Fn const& f) noexcept {
+  if constexpr (reference_to<Fn> && requires { requires bool(Fn::concurrent); }) return f.get();
+  else return f;
+}
 /// Calls look(part, f) with each function that a sweep calls.
 template <class Of, class Parts, class Look>
 void each_function_of(Parts const& parts, Look const& look) {
-  look(run_part::step, forward_part(*parts.step));
-  if constexpr (!Of::is_kept) look(run_part::adjoint, backward_part(*parts.adjoint));
+  look(run_part::step, without_word(forward_part(*parts.step)));
+  if constexpr (!Of::is_kept) look(run_part::adjoint, without_word(backward_part(*parts.adjoint)));
   if constexpr (Of::has_seed) look(run_part::seed, *parts.seed);
   if constexpr (Of::is_open) look(run_part::condition, *parts.keep_going);
   if constexpr (Of::has_objective) look(run_part::objective, *parts.objective);

@@ -114,7 +114,7 @@ class record_content {
   /// A sum over more states than are summed here, as another process had it.
   void adopt([[maybe_unused]] partial_sum const& of) noexcept {
     if constexpr (Sums::any)
-      if (of.next >= sums_.terms->steps()) sums_.terms->go_on(of.sum, of.next);
+      if (of.next > sums_.terms->steps()) sums_.terms->go_on(of.sum, of.next);  // never on the way back
   }
   /// The same of a record.
   void adopt_all([[maybe_unused]] partial_sum const& of) noexcept {

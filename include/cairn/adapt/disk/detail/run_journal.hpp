@@ -2,6 +2,7 @@
 #pragma once
 /// \file run_journal.hpp  What a run notes on its way back: when, what is said of it, and when all of it is forgotten.
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <cstdint>
@@ -107,13 +108,15 @@ class run_journal : public compared_states<State, Step, Sums, Object, Choices, A
     unchanged_ = [](void const* of) { return (*static_cast<Fn const*>(of))(); };
   }
   /// A state of so many bytes is about to be written. Returns whether another process may use it.
-  [[nodiscard]] bool may_be_used(std::uint64_t bytes, slot_index slots) {
-    if (!changed_ && (unchecked_ += bytes) >= watched_bytes_ && unchanged_ != nullptr) {
+  /// \param checks  whether functions can be looked at now: the adjoint may change what it holds on another thread
+  [[nodiscard]] bool may_be_used(std::uint64_t bytes, slot_index slots, bool checks = true) {
+    if (!changed_ && (unchecked_ += bytes) >= watched_bytes_ && checks && unchanged_ != nullptr) {
       unchecked_ = 0;
       if (!unchanged_(watched_)) has_changed(), folder_.forget_own(slots);  // when it changed is not known
     }
     return !changed_;
   }
+  [[nodiscard]] bool is_to_be_checked() const noexcept { return unchecked_ >= watched_bytes_ && watched_bytes_ > 0; }
   /// What another process left turned out to be another trajectory. Returns whether the run begins anew: nothing of
   /// that process is left then. Of several processes all begin anew, where all know it, or none.
   [[nodiscard]] bool begins_anew(resume_rule asked) {
@@ -161,7 +164,6 @@ class run_journal : public compared_states<State, Step, Sums, Object, Choices, A
   /// Called before the adjoint reaches state `open`; look(f) calls f with that state.
   template <class Look>
   void reversing(step_index open, Look const& look) {
-    this->compare_above(open, look);
     goes_back_ = true;
     ending_ = this->asks_to_stop();
     due_ = commits_ && open > 0 && (ending_ || is_time());
@@ -170,7 +172,12 @@ class run_journal : public compared_states<State, Step, Sums, Object, Choices, A
     hash_ = look([](auto const& x) { return hash_of(x); });
   }
   template <class Bar>
-  void reversed(step_index open, [[maybe_unused]] Bar const& bar) {
+  void reversed(step_index open, Bar const& bar) {
+    if (is_due(open, bar)) commit(open, bar);
+  }
+  /// The same in two parts: notes where the way back is, and returns whether a record is to be written.
+  template <class Bar>
+  [[nodiscard]] bool is_due(step_index open, Bar const& bar) {
     ++since_;
     open_ = open;
     bar_ = &bar;
@@ -179,8 +186,10 @@ class run_journal : public compared_states<State, Step, Sums, Object, Choices, A
         if (one.noted_ != one.open_) one.hash_ = 0;
         one.commit(one.open_, *static_cast<Bar const*>(one.bar_), true);
       };
-    if (commits_ && (open == 0 || (due_ && noted_ == open))) commit(open, bar, ending_);
+    return commits_ && (open == 0 || (due_ && noted_ == open));
   }
+  template <class Bar>
+  void commit(step_index open, Bar const& bar) { commit(open, bar, ending_); }
 
  private:
   using clock = std::chrono::steady_clock;
@@ -294,7 +303,8 @@ class run_journal : public compared_states<State, Step, Sums, Object, Choices, A
   std::uint64_t hash_ = 0;
   bool commits_ = false, due_ = false, ending_ = false, goes_back_ = false, changed_ = false;
   void const* watched_ = nullptr;
-  std::uint64_t watched_bytes_ = 0, unchecked_ = 0;
+  std::uint64_t watched_bytes_ = 0;
+  std::atomic<std::uint64_t> unchecked_ = 0;
   bool (*unchanged_)(void const*) = nullptr;
 };
 

@@ -128,6 +128,10 @@ consteval bool runs_beside() {
   else return false;
 }
 
+/// States whose store is told of each reversal in two parts: what runs steps is for the helper, the rest for the caller.
+template <class Values>
+concept told_in_parts = requires(Values& values) { values.store().compares(step_index{}, any_look{}); };
+
 /// What is measured of a walk since it was last looked at, in nanoseconds.
 struct walk_measures {
   double time = 0;          ///< of the clock
@@ -189,6 +193,8 @@ struct handing : no_hooks {
     if constexpr (By::tells_ends && requires { states.end_behind_live(a.to); }) next.end = states.end_behind_live(a.to);
     auto& values = ahead_access::values(states);
     auto& pool = values.limits();
+    if constexpr (told_in_parts<std::remove_reference_t<decltype(values)>>)
+      values.store().compares(a.from, [&values](auto const& f) { return values.inspect_live(f); });
     next.frame = ahead_access::hand_over<By::form == adjoint_form::recorded>(values);
     typename std::remove_reference_t<decltype(pool)>::holder mine{pool, next.frame};
     ring.put(next, [&](frame_id k) { ahead_access::take_back(pool, k); });
@@ -199,8 +205,8 @@ struct handing : no_hooks {
   [[nodiscard]] bool pauses() const noexcept { return paused; }
 };
 
-/// The limits of a budget as the caller knows them while the helper uses those of the frames. No state is larger than it
-/// was planned, or the helper's walk ends; so what is held is known without a look at them.
+/// The limits of a budget as the caller knows them while the helper uses those of the frames, without a look at them. A
+/// state that may grow may have taken all that was left when the walk began.
 struct lent_limits {
   byte_limit known;
   bool on = false;
@@ -219,8 +225,9 @@ struct lent_limits {
 };
 
 /// The caller's `states`: one that the helper has handed over, and for adjoints that take it the one behind the step.
-template <class State>
+template <class State, class Walk>
 struct lent_states {
+  Walk& walk;
   frames<State>& pool;
   lent_limits& all;
   frame_id frame = no_frame, next_frame = no_frame;
@@ -239,6 +246,18 @@ struct lent_states {
   template <class Make>
   void load_made(step_index, Make, slot_index = no_slot) noexcept {}
   [[nodiscard]] end_hash end_behind_live(step_index) const noexcept { return end; }
+  void reversing(step_index open)
+    requires Walk::told
+  { walk.store().notes(open, [this](auto const& f) { return f(live()); }); }
+  template <class Bar>
+  void reversed(step_index open, Bar const& bar)
+    requires Walk::told
+  {
+    walk.store().reversed(open, bar);
+    if (!walk.store().ends_at(open)) return;
+    walk.park();
+    walk.store().ends_after(pool, open);
+  }
   [[nodiscard]] lent_limits& limits() noexcept { return all; }
   [[nodiscard]] std::size_t bytes() const noexcept { return held; }
   [[nodiscard]] State const* seen(bool) const noexcept { return frame == no_frame ? nullptr : address_of(live()); }
@@ -260,6 +279,8 @@ class walk_ahead {
   using pool_type = frames<State>;
 
  public:
+  static constexpr bool told = told_in_parts<values_type>;
+
   walk_ahead(Cursor& cursor, States& states, Step& step, User& user, Observer& observer, sweep_status& status,
              helper_memory<typename Rules::thread>& memory, slot_index most, double step_ns)
       : cursor_{cursor},
@@ -277,7 +298,9 @@ class walk_ahead {
     walked_status_.turned = true, walked_status_.turned_at = status.turned_at, walked_status_.open = status.open;
     ring_.holds_back = with_next ? 1 : 0;
     ring_.begin(most + ring_.holds_back, Rules::spin_ns);
-    limits_ = {pool_.limit_now(), pool_.limited(), wide(pool_.limit()) * pool_.limit_now().state};
+    auto const& limit = pool_.limit_now();
+    limits_ = {limit, pool_.limited(),
+               is_flat<State>() ? wide(pool_.limit()) * limit.state : limit.budget - lesser(limit.beside, limit.budget)};
     if constexpr (shared_view<Observer>::by_both) shared_.bytes = values_.bytes();
   }
   walk_ahead(walk_ahead const&) = delete;
@@ -296,33 +319,35 @@ class walk_ahead {
       next_ = ahead_access::hand_over_next(values_);
       ring_.put_at_once({next_});
     }
-    running helper{*this};
-    auto const reason = reverse_all();
-    helper.park();
+    struct running {  // the helper's walk, while this exists
+      walk_ahead& all;
+      ~running() { all.park(); }
+    };
+    auto const reason = [this] {
+      running const helper{(start(), *this)};
+      return reverse_all();
+    }();
     if (ring_.thrown) {
       status_.failure = walked_status_.failure;
       std::rethrow_exception(ring_.thrown);
     }
     return reason;
   }
-  [[nodiscard]] bool was_recalled() const noexcept { return recalled_; }
+  [[nodiscard]] auto& store() noexcept { return values_.store(); }
+  /// Ends the helper's walk.
+  void park() noexcept {
+    if (!std::exchange(walks_, false)) return;
+    ring_.stop();
+    thread_.wait();
+  }
 
  private:
-  /// The helper's walk, while this exists.
-  struct running {
-    walk_ahead& all;
-    bool on = true;
-    explicit running(walk_ahead& walk) : all{walk} {
-      all.thread_.start([](void* self) { static_cast<walk_ahead*>(self)->walk(); }, &all);
-    }
-    ~running() { park(); }
-    void park() noexcept {
-      if (!std::exchange(on, false)) return;
-      all.ring_.stop();
-      all.thread_.wait();
-    }
-  };
-
+  void start() {
+    if constexpr (told)
+      store().runs_beside([](void* self) { static_cast<walk_ahead*>(self)->wait_for_caller(); }, this);
+    thread_.start([](void* self) { static_cast<walk_ahead*>(self)->walk(); }, this);
+    walks_ = true;
+  }
   /// On the helper's thread.
   void walk() noexcept {
     try {
@@ -338,9 +363,15 @@ class walk_ahead {
   }
   /// On the helper's thread: no frame is free.
   void find_frame(pool_type& pool) {
-    auto const back = [&pool](frame_id k) { ahead_access::take_back(pool, k); };
-    while (!ahead_access::has_free(pool) && ring_.wait_for_some(back)) {}
+    while (!ahead_access::has_free(pool) && got_some_back()) {}
     if (!ahead_access::has_free(pool) && settle_.first != nullptr) settle_.first(settle_.second, pool);
+  }
+  /// On the helper's thread: the caller has reversed all, and waits.
+  void wait_for_caller() {
+    while (got_some_back()) {}
+  }
+  [[nodiscard]] bool got_some_back() {
+    return ring_.wait_for_some([this](frame_id k) { ahead_access::take_back(pool_, k); });
   }
   /// The helper is parked: what it holds for the caller goes back.
   void ends() noexcept {
@@ -348,6 +379,7 @@ class walk_ahead {
       if (k != no_frame && k != next_) ahead_access::take_back(pool_, k);
     });
     if constexpr (with_next) ahead_access::take_next(values_, next_);
+    if constexpr (told) store().runs_beside(nullptr, nullptr);
     pool_.settle_with(settle_.first, settle_.second);
     status_.ran += std::exchange(walked_status_.ran, 0);
     for (auto const part : {&byte_limit::adjoints, &byte_limit::tapes, &byte_limit::terms, &byte_limit::gradient})
@@ -379,7 +411,7 @@ class walk_ahead {
     }
   }
   void reverse(handed_state const& e) {
-    lent_states<State> lent{pool_, limits_, e.frame, next_, e.end};
+    lent_states<State, walk_ahead> lent{*this, pool_, limits_, e.frame, next_, e.end};
     action const a{.kind = action_kind::reverse, .from = e.from, .to = e.to};
     no_cursor_yet const rest;
     auto const tell = [&](moment when) {
@@ -438,7 +470,7 @@ class walk_ahead {
   std::pair<typename pool_type::settle_fn, void*> settle_{};
   frame_id next_ = no_frame;
   stop_reason reason_ = stop_reason::done;
-  bool recalled_ = false;
+  bool recalled_ = false, walks_ = false;
   std::int64_t waited_ = 0, cold_ = 0;
   moments looked_at_;
 };

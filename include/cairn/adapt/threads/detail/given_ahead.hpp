@@ -35,28 +35,22 @@ struct ahead_options : Options {
     if constexpr (sized_state<State>) ahead = frames_ahead(wide(bytes_of(x0)));
     return ahead;
   }
-  /// The plan for what was given in its place; of a budget, states kept and states handed over share what it has.
-  template <class Values, class Place>
-  [[nodiscard]] constexpr decltype(auto) plan_for(Values const& values, Place const& place) const {
-    if constexpr (!counted_budget<Place>) {
-      values.form.ahead = ahead_for(values.x0);
-      return as_plan(place);
-    } else {
-      auto const sizes = values.sizes_for_budget(place.steps);
-      auto const with = [&](slot_index frames) {
-        values.form.ahead = ahead = frames;
-        return place.plan_for(values.form, sizes, check_asked(*this));
-      };
-      if (serial != nullptr) return with(0);
-      if (chosen > 0) return with(chosen);
-      auto alone = with(0);
-      if (alone.slots() < 4 || sizes.state == 0) return alone;
-      double const sure = 0.93 * (double(alone.counts().advances) + double(alone.steps()) * adjoint);  // to pay
-      slot_index const best =
-          best_ahead(alone.slots() / 2, sizes.state, sure, [&](slot_index frames) { return on_two(with(frames)); });
-      if (best == 0) serial = "within this budget one thread is as fast";
-      return with(best);
-    }
+  /// The plan of a budget, which states kept and states handed over share.
+  /// \param state  bytes of one   \param with  with(frames) is the plan that leaves room for so many states ahead
+  template <class With>
+  [[nodiscard]] constexpr auto shared(std::size_t state, With const& with) const {
+    auto const beside = [&](slot_index frames) { return with(ahead = frames); };
+    if (serial != nullptr) return beside(0);
+    if (chosen > 0) return beside(chosen);
+    auto alone = beside(0);
+    slot_index slots = 0;  // in memory
+    for (slot_index slot = 0; slot < alone.slots(); ++slot) slots += slot_tier(alone, slot) == tier::memory ? 1 : 0;
+    if (slots < 4 || state == 0) return alone;
+    double const sure = 0.93 * (double(alone.counts().advances) + double(alone.steps()) * adjoint);  // to pay
+    slot_index const best =
+        best_ahead(slots / 2, state, sure, [&](slot_index frames) { return on_two(beside(frames)); });
+    if (best == 0) serial = "within this budget one thread is as fast";
+    return beside(best);
   }
 
  private:
@@ -83,7 +77,7 @@ template <class How, class Given>
 class watched_ahead : public tells_report<std::remove_reference_t<Given>> {
  public:
   using inner_type = std::remove_reference_t<Given>;
-  using rules = typename How::walks_ahead;
+  using walks_ahead = typename How::walks_ahead;
   /// \param serial  why there is no helper, or null
   watched_ahead(How const& how, char const* serial, sweep_report* report, Given&& observer)
       : observer_{std::forward<Given>(observer)}, how_{how}, report_{report}, serial_{serial} {}
@@ -109,11 +103,7 @@ class watched_ahead : public tells_report<std::remove_reference_t<Given>> {
     if (!status.turned) return on_the_way(cursor, states, step, user, status);
     if constexpr (reversed_by<User>::known && copied_state<state_of<States>>) {
       using by = reversed_by<User>;
-      constexpr bool safe = by::form != adjoint_form::leaf || runs_beside<typename by::adjoint>();
-      static_assert(safe,
-                    "cairn: with cairn::parallel an adjoint of several steps, which runs them again, does so while the "
-                    "step runs on another thread; if both may run at once, say so by cairn::concurrent(adjoint), too");
-      if constexpr (safe) {
+      if constexpr (by::form != adjoint_form::leaf || runs_beside<typename by::adjoint>()) {  // see `check_leaves`
         if (char const* const why = stays_serial<by>(states, user, status)) note(why);
         else return on_two_threads<by>(cursor, states, step, user, status);
       }
@@ -128,6 +118,10 @@ class watched_ahead : public tells_report<std::remove_reference_t<Given>> {
   void note(char const* why) noexcept {
     if (report_ != nullptr) report_->serial = why;
   }
+  void recall(sweep_status const& status, char const* why) noexcept {
+    recalled_at_ = status.open;
+    note(recalled_ = why);
+  }
   /// The way there, which tells how long a step takes.
   template <class Cursor, class States, class Step, class User>
   stop_reason on_the_way(Cursor& cursor, States& states, Step& step, User& user, sweep_status& status) {
@@ -141,20 +135,21 @@ class watched_ahead : public tells_report<std::remove_reference_t<Given>> {
   /// Why the way back stays on one thread; null if it does not.
   template <class By, class States, class User>
   [[nodiscard]] char const* stays_serial(States& states, User& user, sweep_status const& status) {
-    using store = std::remove_reference_t<decltype(ahead_access::values(states).store())>;
+    using values = std::remove_reference_t<decltype(values_of(states))>;
+    using store = std::remove_reference_t<decltype(values_of(states).store())>;
     constexpr bool recorded = By::form == adjoint_form::recorded;
     if (status.open > recalled_at_) recalled_at_ = -1;  // another sweep
-    if constexpr (requires(store& all) { all.reversed(step_index{}, 0.0); } || is_told_before<store> ||
-                  may_end_sweeps<store>)
+    if constexpr (!told_in_parts<values> && (requires(store& all) { all.reversed(step_index{}, 0.0); } ||
+                                             is_told_before<store> || may_end_sweeps<store>))
       return "the store is told of each reversal";
     else {
       if (serial_ != nullptr) return serial_;
-      if (recalled_at_ >= 0) return "the helper was recalled: it had no core, or the sweep was no faster with it";
+      if (recalled_at_ >= 0) return recalled_;
       if (user.keeps_tapes()) return "the plan keeps tapes";
       if (recorded && (observed<inner_type> || values_of(states).limits().limited() ||
                        ahead_access::checks(states) == replay_check::every_step))
         return "a recording adjoint changes states that an observer, a budget or a replay check looks at";
-      if (step_ns_ > 0 && !rules::pays(step_ns_, status.open)) return "the steps are too short";
+      if (step_ns_ > 0 && !walks_ahead::pays(step_ns_, status.open)) return "the steps are too short";
       return nullptr;
     }
   }
@@ -163,7 +158,7 @@ class watched_ahead : public tells_report<std::remove_reference_t<Given>> {
 
   template <class By, class Cursor, class States, class Step, class User>
   stop_reason on_two_threads(Cursor& cursor, States& states, Step& step, User& user, sweep_status& status) {
-    using memory_type = helper_memory<typename rules::thread>;
+    using memory_type = helper_memory<typename walks_ahead::thread>;
     if constexpr (By::form == adjoint_form::with_next)
       if (!states.has_next()) {  // as in a sweep that is resumed: the state behind the first step is made here
         reverses_once<User> first{user};
@@ -179,20 +174,23 @@ class watched_ahead : public tells_report<std::remove_reference_t<Given>> {
     }
     // Frames that the plan leaves free may be handed over, too; the helper waits for one when none is left.
     slot_index const most = values_of(states).frame_count() + 1;
-    stop_reason reason;
-    {
-      walk_ahead<rules, By, state_of<States>, Cursor, States, Step, User, inner_type> walk{
+    auto const reason = [&] {
+      walk_ahead<walks_ahead, By, state_of<States>, Cursor, States, Step, User, inner_type> walk{
           cursor, states, step, user, observer_, status, *memory, most, step_ns_};
-      reason = walk.go();
-    }
+      try {
+        return walk.go();
+      } catch (states_too_large const&) {
+        recall(status, "what has grown leaves no room for states ahead within the budget");
+        throw;
+      }
+    }();
     if (reason == stop_reason::done) {
       action const end{.kind = action_kind::done};
       for (auto const when : {moment::before, moment::after})
         show(states, cursor, end, phase_of(action_kind::done, true), when, observer_);
     }
     if (reason != stop_reason::paused) return reason;
-    recalled_at_ = status.open;
-    note("the helper was recalled: it had no core, or the sweep was no faster with it");
+    recall(status, "the helper was recalled: it had no core, or the sweep was no faster with it");
     return execute(cursor, states, step, user, observer_, status);
   }
   /// A user that pauses after one reversal.
@@ -224,6 +222,7 @@ class watched_ahead : public tells_report<std::remove_reference_t<Given>> {
   char const* serial_;
   double step_ns_ = 0;           // 0: not known
   step_index recalled_at_ = -1;  // steps that were open then
+  char const* recalled_ = nullptr;
 };
 template <class How, class Given>
 inline constexpr bool observed<watched_ahead<How, Given>> = observed<std::remove_reference_t<Given>>;
@@ -245,16 +244,21 @@ struct given_ahead : Given {
 
   given_ahead(Given&& given, How const& asked, char const* serial)
       : Given{std::move(given)}, options{{Given::options}, asked.ahead, asked.adjoint_over_step, serial}, how{asked} {}
+  given_ahead(Given&& given, ahead_options<decltype(Given::options)> const& counted, How const& asked)
+      : Given{std::move(given)}, options{counted}, how{asked} {}
+  /// See `last_given::in`.
+  template <class Other>
+  [[nodiscard]] auto in(Other& other) const {
+    auto inner = Given::in(other);
+    return given_ahead<How, decltype(inner)>{std::move(inner), options, how};
+  }
   [[nodiscard]] auto watching() const {
     using inner = decltype(Given::watching());
-    return watched_ahead<How, inner>{how, why(), told(), Given::watching()};
+    return watched_ahead<How, inner>{how, options.serial, told(), Given::watching()};
   }
-  [[nodiscard]] kept_observer kept_watching() const { return {how, why(), told(), Given::kept_watching()}; }
+  [[nodiscard]] kept_observer kept_watching() const { return {how, options.serial, told(), Given::kept_watching()}; }
 
  private:
-  [[nodiscard]] char const* why() const noexcept {
-    return options.serial != nullptr || options.ahead > 0 ? options.serial : "a budget that is measured has no states for it";
-  }
   [[nodiscard]] sweep_report* told() const noexcept {
     if constexpr (Given::reports) return Given::report;
     else return nullptr;
@@ -264,10 +268,8 @@ struct given_ahead : Given {
 /// The same for a sweep on its way: `given` with a helper, where there can be one.
 template <class State, class How, class Given>
 [[nodiscard]] auto with_helper(How const& how, Given given) {
-  constexpr bool objects = !copied_state<State>;
-  if constexpr (objects || Given::on_disk) {
-    if constexpr (Given::reports)
-      given.report->serial = objects ? "the state is an object, of which there is one" : "the run is kept on disk";
+  if constexpr (!copied_state<State>) {
+    if constexpr (Given::reports) given.report->serial = "the state is an object, of which there is one";
     return given;
   } else {
     return given_ahead<How, Given>{std::move(given), how,

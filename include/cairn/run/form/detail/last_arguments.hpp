@@ -53,6 +53,19 @@ inline constexpr bool runs_beside_with = [] {
   if constexpr (gives_helper<T>) return T::walks_ahead::template takes<Step, State>();
   else return true;
 }();
+/// Whether an adjoint of several steps, which runs them again, may do so beside the step, if one of these gives a helper.
+template <class Adjoint, adjoint_form Form, class State, class... Last>
+consteval bool check_leaves() {
+  constexpr bool beside = ([] {
+    if constexpr (Form == adjoint_form::leaf && gives_helper<Last>)
+      return std::remove_cvref_t<Last>::walks_ahead::template takes<Adjoint, State>();
+    else return true;
+  }() && ... && true);
+  static_assert(beside,
+                "cairn: with cairn::parallel an adjoint of several steps, which runs them again, does so while the step "
+                "runs on another thread; if both may run at once, say so by cairn::concurrent(adjoint), too");
+  return beside;
+}
 /// Whether each argument is known, and none given twice.   \tparam OnDisk  whether the verb can be run on disk
 template <bool OnDisk, class Step, class State, class Plan, class... Last>
 consteval bool check_last() {

@@ -156,9 +156,11 @@ consteval bool check_differentiated() {
     else if constexpr (!check_begun<X0, Wrt, Plan, Last...>()) return false;
     else if constexpr (!check_adjoint<AdjointF, State, Bar, Wrt>()) return false;
     else if constexpr (!check_last<true, StepF, State, Plan, Last...>()) return false;
-    else
-      return check_counted<State, Bar, Bar, shapes_with<Wrt>::template adjoint<AdjointF, State, Bar>().form, Place,
-                           Wrt>();
+    else {
+      constexpr adjoint_form form = shapes_with<Wrt>::template adjoint<AdjointF, State, Bar>().form;
+      if constexpr (!check_leaves<AdjointF, form, State, Last...>()) return false;
+      else return check_counted<State, Bar, Bar, form, Place, Wrt>();
+    }
   }
 }
 

@@ -163,7 +163,7 @@ class copied_states : public sweep_memory<State, Store> {
     auto const& allowed = pool_.limit_now();
     wide const beside = allowed.beside + wide(pool_.limit()) * sizeof(State), heap = pool_.largest() - sizeof(State);
     wide const states = (allowed.budget - lesser(beside, allowed.budget)) / greater<wide>(heap, 1);
-    wide const working = wide(pool_.limit() - slots);
+    wide const working = wide(pool_.limit() - slots - this->ahead_);  // a sweep goes on without these
     return states > working ? slot_index(lesser(states - working, wide(slots))) : 0;
   }
   /// The loop continues after the state that `turn` made.

@@ -143,7 +143,7 @@ struct counted_values {
   Adjoint& adjoint;
   Wrt const& by;
   Options const& options;
-  mutable sweep_form form;  // `plan_for` of options with a helper notes its frames
+  mutable sweep_form form;  // `plan_from` notes the frames of a helper
 
   counted_values(Step& forward, State const& state, Seed const& from, Adjoint& back, Wrt const& params,
                  Options const& asked, sweep_form written)
@@ -173,19 +173,25 @@ struct counted_values {
   /// The plan for what was given in its place.   \param asked  what was given beside
   template <class PlanGiven, class Asked>
   [[nodiscard]] constexpr decltype(auto) plan_from(PlanGiven const& place, [[maybe_unused]] Asked const& asked) const {
-    if constexpr (filed_budget<PlanGiven>) {
+    if constexpr (!counted_budget<PlanGiven> && !filed_budget<PlanGiven>) {
+      if constexpr (requires { options.ahead; }) form.ahead = options.ahead_for(x0);
+      return as_plan(place);
+    } else {
       auto all = sizes_for_budget(place.steps);
-      auto const bytes_of_plan = [&](auto const& tried, slot_index in_memory) {
-        if constexpr (requires { PlanGiven::has_leaves; }) {
-          all.tape = leaf_known(adjoint, tried.leaf());
-          all.files = beside(asked)(tried.slots(), all.state);
-        }
-        return parts_with(tried, in_memory, form, all, check_asked(options)).total();
+      auto const with = [&](slot_index frames) {
+        form.ahead = frames;
+        if constexpr (!filed_budget<PlanGiven>) return place.plan_for(form, all, check_asked(options), beside(asked));
+        else return PlanGiven::files::plan_for(place, x0, form, [&](auto const& tried, slot_index in_memory) {
+          if constexpr (requires { PlanGiven::has_leaves; }) {
+            all.tape = leaf_known(adjoint, tried.leaf());
+            all.files = beside(asked)(tried.slots(), all.state);
+          }
+          return parts_with(tried, in_memory, form, all, check_asked(options)).total();
+        });
       };
-      return PlanGiven::files::plan_for(place, x0, form, bytes_of_plan);
-    } else if constexpr (requires { options.ahead; }) return options.plan_for(*this, place);
-    else if constexpr (!counted_budget<PlanGiven>) return as_plan(place);
-    else return place.plan_for(form, sizes_for_budget(place.steps), check_asked(options), beside(asked));
+      if constexpr (requires { options.ahead; }) return options.shared(std::size_t(all.state), with);
+      else return with(0);
+    }
   }
   /// beside(slots, state): what a run on disk takes for itself, with the states by which a sweep that goes on is checked;
   /// 0 for others.

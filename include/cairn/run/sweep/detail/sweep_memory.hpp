@@ -463,6 +463,7 @@ class sweep_memory {
   checkpoint_record turn_live_;
   frame_id initial_ = no_frame;  ///< the initial state, if it is kept to the end
   bool keeps_run_ = false, resumed_ = false;
+  slot_index ahead_ = 0;  ///< frames for a helper
 
  private:
   /// Whether the slots' content is noted as it changes. This is not needed for a store of frames, whose slots can be
@@ -526,7 +527,7 @@ class sweep_memory {
   table<checkpoint_record> held_;
   checkpoint_record unwritten_;
   [[no_unique_address]] std::conditional_t<takes_shape<store_type>, sweep_shape, no_shape> shape_;
-  slot_index slots_ = -1, ahead_ = 0;
+  slot_index slots_ = -1;
   moving_mark called_{false};  // since its saves were finished last, the store was called
 };
 
