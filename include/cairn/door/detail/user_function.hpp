@@ -81,9 +81,9 @@ struct argument_faults<Fn, call_with<Before...>, call_with<First, After...>> {
       using before = arguments<typename Before::passed...>;
       if constexpr (calls_by_name<Fn, typename Before::passed...>) return fault::preset;
       else if constexpr (requires { Fn::hides_parameters; } || takes_only<Fn, only_for<std::is_arithmetic>, before, typename After::passed...>) {
-        if constexpr (calls<Fn, typename Before::passed...> && may_leave_out<Fn>(call_with<>{}, call_with<Before...>{}))
-          return fault::preset;
-        else if constexpr (floats_index<Fn, before, typename After::passed...>) return fault::floating;
+        if constexpr (calls<Fn, typename Before::passed...>)
+          if constexpr (may_leave_out<Fn>(call_with<>{}, call_with<Before...>{})) return fault::preset;
+        if constexpr (floats_index<Fn, before, typename After::passed...>) return fault::floating;
         else if constexpr (shortens_index<Fn, before, typename After::passed...>) return fault::short_index;
       }
     } else if constexpr (narrows<Fn, typename First::value, arguments<typename Before::passed...>,
