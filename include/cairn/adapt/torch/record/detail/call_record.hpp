@@ -295,13 +295,14 @@ class call_record final : public call_contents,
     if (is_over_ || !is_plain_memory(t)) return outside;
     ++totals_->saved;
     int const c = contents_.shown_by(t);
-    check_values(c, t);
     auto& one = contents_[c];
+    if (one.is_open) unwritten_.emplace_back(c, t.storage());
+    else check_values(c, t);
     if (!one.can_be_made()) return outside;
     ++one.wanted;
     one.is_kept = one.is_kept || (blocks_ && in_force.in_kept_part);
     bool const holds = in_force.in_kept_part || !is_in_region();
-    saved_tensor saved{c, -1, 0, regions_.now(), regions_.add(c, holds), in_force.verify, outside.by};
+    saved_tensor saved{c, -1, 0, regions_.now(), regions_.add(c, holds), in_force.verify && !one.is_open, outside.by};
     one.asked_at = saved.position = operators_.size();
     if (one.made_by >= 0) {
       saves_.push_back({c, outside.by});
@@ -325,6 +326,7 @@ class call_record final : public call_contents,
     live_records<call_record>::end();
     std::lock_guard const lock{access_};
     regions_.close_all();
+    look_at_unwritten();
     is_over_ = true;
     drawing_.reset();
     wanted_at_.resize(std::size_t(operators_.size()));
@@ -409,7 +411,8 @@ class call_record final : public call_contents,
     --one.wanted;
     if (one.made_by >= 0) --wanted_at_[std::size_t(one.made_by)];
     bool const is_plain = regions_.is_released(saved.region, saved.place, c);
-    if (is_plain && one.due == 0 && (!is_over_ || !has_dropped_)) held_.drop(c);  // otherwise others may be made of it
+    // Otherwise others may be made of it.
+    if (is_plain && one.due == 0 && one.can_be_made() && (!is_over_ || !has_dropped_)) held_.drop(c);
     if (is_over_) forget_above();
   }
   /// A backward pass is over.
@@ -492,8 +495,7 @@ class call_record final : public call_contents,
     auto const [first, last] = blocks_->operators_of(block);
     for (int k = first; k < last; ++k)
       operators_.each_made(k, [&](int c) {
-        if (contents_[c].made_by >= 0 && contents_[c].due > 0 && !is_there(contents_[c].kept) &&
-            !is_there(available(c)))
+        if (contents_[c].made_by == k && contents_[c].due > 0 && !is_there(contents_[c].kept) && !is_there(available(c)))
           all.push_back(c);
       });
     return all;

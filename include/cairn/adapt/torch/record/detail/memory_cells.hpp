@@ -71,6 +71,10 @@ class layout_list {
     if (one.is_wrapped_number) impl->set_wrapped_number(true);  // it decides the types of results
     return t;
   }
+  /// A tensor of this form that has no memory.
+  [[nodiscard]] at::Tensor form_of(at::Tensor const& t) {
+    return over(of(t, -1), c10::Storage{c10::Storage::use_byte_size_t{}, 0, c10::DataPtr{nullptr, t.device()}});
+  }
   /// Whether its elements are numbers that can have a derivative.
   [[nodiscard]] bool is_differentiable(int number) const {
     auto const type = c10::typeMetaToScalarType(all_[std::size_t(number)].type);

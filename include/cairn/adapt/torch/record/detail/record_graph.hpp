@@ -132,7 +132,7 @@ struct record_graph {
         one.copy_bytes += w.bytes;
         changed_.resize((std::max)(changed_.size(), std::size_t(state) + 1));
         changed_[std::size_t(state)] = 1;
-      } else if (made_in_call(w.before) && operation_of(contents_[w.before].made_by) == v) {
+      } else if (w.after != w.before && made_in_call(w.before) && operation_of(contents_[w.before].made_by) == v) {
         of(w.before).is_over = true;
       }
     }
