@@ -31,8 +31,7 @@ struct Saving : torch::autograd::Function<Saving> {
 /// The results of each call go into the next one. Between some of them a step of training ends.
 class random_program {
  public:
-  random_program(runner const& run, unsigned seed)
-      : run_{run}, r_{seed}, own_{at::detail::createCPUGenerator(seed)} {
+  random_program(runner const& run, unsigned seed) : run_{run}, r_{seed}, own_{at::detail::createCPUGenerator(seed)} {
     for (int k = 0; k < 4; ++k) params_.push_back((torch::randn({16, 16}) * 0.3).requires_grad_());
   }
   tensors leave() {
@@ -51,7 +50,8 @@ class random_program {
       }
       if (calls == 1 || pick(3) == 0) step();
     }
-    all_.insert(all_.end(), {buffer_, ring_, mean_, variance_, member_, scratch_, generator_now(), own_.get_state()});
+    all_.insert(all_.end(),
+                {buffer_, ring_, mean_, variance_, member_, scale_, scratch_, generator_now(), own_.get_state()});
     return all_;
   }
 
@@ -99,7 +99,7 @@ class random_program {
   Tensor value(Tensor const a, Tensor const& b, Tensor const& w) {
     auto const n = n_, half = n / 2, quarter = n / 4;
     Tensor y;
-    switch (pick(56)) {
+    switch (pick(57)) {
       case 0:
         return torch::tanh(a.mm(w));
       case 1:
@@ -185,6 +185,11 @@ class random_program {
         buffer_.data().mul_(0.5).add_(1);
       }
         return a * buffer_.clone();
+      case 55: {
+        torch::NoGradGuard const off;
+        scale_.data().mul_(0.5).add_(1);
+      }
+        return a * scale_;  // saved, and changed by the next one
       case 27:
         y = (a * 1).detach().requires_grad_();
         return torch::autograd::grad({torch::sin(y).sum()}, {y})[0] + b;
@@ -245,14 +250,13 @@ class random_program {
         auto out = scratch_.slice(0, 0, n);
         at::mul_out(out, a, b);
       }
-        return a + torch::sin(scratch_.slice(0, 0, n) * b);
+        return a + torch::sin(scratch_.slice(0, 0, n).clone() * b);
       case 43:
         return torch::autograd::grad({torch::tanh(a * b).sum()}, {a}, {}, true, true)[0] + b;
       case 44:
         try {
           (void)a.mm(torch::ones({3, 3}));
-        } catch (c10::Error const&) {
-        }
+        } catch (c10::Error const&) {}
         return a.cos() * b;
       case 45: {
         auto const e = torch::sin(a * 2);
@@ -301,7 +305,8 @@ class random_program {
   tensors all_;
   std::vector<Tensor> params_, outs_;
   Tensor x_, buffer_ = torch::zeros({16}), ring_ = torch::zeros({4, 16}), mean_ = torch::zeros({16}),
-             variance_ = torch::ones({16}), member_ = torch::zeros({16}), scratch_ = torch::zeros({24, 16});
+             variance_ = torch::ones({16}), member_ = torch::zeros({16}), scale_ = torch::ones({16}),
+             scratch_ = torch::zeros({24, 16});
   std::int64_t n_ = 24;
   int level_ = 0;
 };

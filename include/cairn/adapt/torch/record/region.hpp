@@ -165,15 +165,11 @@ auto keep_part(Fn&& f, std::string_view const* name = nullptr) {
 /// \param f  called without arguments; for its possible results see `tensor_state`
 /// Cost: the bytes of the result and of what f saves
 template <class Fn>
-auto keep(Fn&& f) {
-  return detail::keep_part(f);
-}
+auto keep(Fn&& f) { return detail::keep_part(f); }
 /// The same for a named part: it is kept if `CheckpointOptions::kept_names` of the region has the name or is not set;
 /// otherwise it is a plain part of the function.
 template <class Fn>
-auto keep(std::string_view name, Fn&& f) {
-  return detail::keep_part(f, &name);
-}
+auto keep(std::string_view name, Fn&& f) { return detail::keep_part(f, &name); }
 
 /// Says that something which is no operator has written to a tensor: a raw pointer, a kernel of another library. In a
 /// region, and in a call within a limit or by blocks, what the tensor holds is held until backward, and not made again.

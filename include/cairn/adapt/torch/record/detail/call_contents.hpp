@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -192,8 +193,8 @@ class call_contents {
           return;
         }
         int const c = contents_.shown_by(t);
-        bool const is_noise = int(k) == facts.noise && given[k + 3].toBool() && given[0].toTensor().numel() == t.numel();
-        if (facts.writes[k]) written_.push_back({c, &t, facts.overwrites || is_noise});
+        bool const noise = int(k) == facts.noise && given[k + 3].toBool() && given[0].toTensor().sizes() == t.sizes();
+        if (facts.writes[k]) written_.emplace_back(c, &t, facts.overwrites || noise);
         else check_values(c, t);
         read_too(c, t);
         operators_[number].has_adjoint |= records && t.requires_grad();
@@ -245,8 +246,8 @@ class call_contents {
         operators_.add(recorded_result{at, c});
       });
     for (auto& w : operators_.writes(number)) {
-      if (!pinned && !w.reads && contents_[w.before].is_open && contents_[w.before].wanted > 0) {  // it was saved before
-        w.after = w.before;
+      if (!pinned && !w.reads && contents_[w.before].is_open && contents_[w.before].wanted > 0) {
+        w.after = w.before;  // it was saved before
         is_made_by(w.after, number);
         continue;
       }
@@ -401,12 +402,8 @@ class call_contents {
       if (auto const memory = contents_.cell_of(one.content).memory.lock()) layers_->is_read(memory.get(), first);
   }
 
-  struct written_tensor {
-    int content;
-    at::Tensor const* tensor;
-    bool overwrites;
-  };
-  std::vector<written_tensor> written_;  ///< by the operator that runs
+  /// What the operator that runs writes to, and whether as a whole.
+  std::vector<std::tuple<int, at::Tensor const*, bool>> written_;
 };
 
 }  // namespace cairn::libtorch::detail

@@ -240,6 +240,8 @@ class call_record final : public call_contents,
     }
     drawn_generator before;
     float seconds = 0;
+    auto* const call = of_call();
+    if (facts.is_foreign) of_call() = nullptr;  // it may have regions in it
     try {
       std::unique_lock<std::mutex> drawing;
       std::optional<draws_of_guest> guest;
@@ -249,19 +251,14 @@ class call_record final : public call_contents,
         else drawing = std::unique_lock{drawing_access()};
         before = drawn_generator{generator_of(facts, given)};
       }
-      auto* const call = facts.is_foreign ? std::exchange(of_call(), nullptr) : nullptr;  // it may have regions in it
       auto const begin = account_ ? std::chrono::steady_clock::now() : std::chrono::steady_clock::time_point{};
-      try {
-        op.redispatchBoxed(below, &stack);
-      } catch (...) {
-        if (call != nullptr) of_call() = call;
-        throw;
-      }
-      if (call != nullptr) of_call() = call;
+      op.redispatchBoxed(below, &stack);
+      of_call() = call;
       if (account_) seconds = std::chrono::duration<float>(std::chrono::steady_clock::now() - begin).count();
       if (guest && !guest->are_of(before)) before = {};
       if (guest && (guest->are_of_others(before) || (before.defined() && drawing_->overlaps()))) pinned = true;
     } catch (...) {
+      of_call() = call;
       std::lock_guard const lock{access_};
       operators_.undo();
       throw;
@@ -382,8 +379,8 @@ class call_record final : public call_contents,
   [[nodiscard]] std::vector<save_note> const& saves() const noexcept { return saves_; }
 
   // ---- backward
-  /// The saved tensor, if its content is not -1.
-  [[nodiscard]] at::Tensor take(saved_tensor const& saved) {
+  /// The saved tensor, if its content is not -1.   \pre its version is that of then
+  [[nodiscard]] at::Tensor take(saved_tensor& saved) {
     if (account_) byte_account::take_part(account_);
     std::lock_guard const lock{access_};
     if (account_) leaves_.hand_over(*account_, account_->is_nearly_full()), check_limit();
@@ -392,7 +389,14 @@ class call_record final : public call_contents,
     at::Tensor found;
     if (int const c = saved.content; c >= 0) {
       auto const& one = contents_[c];
-      auto memory = one.is_part && (one.is_own || contents_.has_only_known_writes(c)) ? one.kept : available(c);
+      auto const& cell = contents_.cell_of(c);
+      c10::Storage memory;
+      if (auto now = cell.memory.lock(); now && !one.is_packed) {
+        memory = c10::Storage{std::move(now)};  // as in the plain call, also if it was written to by what counts as no
+        saved.verify = saved.verify && cell.current == c && !cell.is_stale;  // change, as running means are
+      } else {
+        memory = one.is_part && (one.is_own || contents_.has_only_known_writes(c)) ? one.kept : available(c);
+      }
       if (!is_there(memory)) memory = make_again(saved.region, c, {c});
       found = layouts_.over(saved.layout, std::move(memory));
       regions_.is_given(saved.region, saved.place);
@@ -495,8 +499,8 @@ class call_record final : public call_contents,
     auto const [first, last] = blocks_->operators_of(block);
     for (int k = first; k < last; ++k)
       operators_.each_made(k, [&](int c) {
-        if (contents_[c].made_by == k && contents_[c].due > 0 && !is_there(contents_[c].kept) && !is_there(available(c)))
-          all.push_back(c);
+        auto const& one = contents_[c];
+        if (one.made_by == k && one.due > 0 && !is_there(one.kept) && !is_there(available(c))) all.push_back(c);
       });
     return all;
   }

@@ -69,7 +69,7 @@ struct schema_facts {
     auto const& schema = op.schema();
     std::string_view const name = schema.name();
     auto const begins = [&](std::string_view with) { return name.substr(0, with.size()) == with; };
-    f.is_like = begins("aten::new_") || (name.size() > 5 && name.substr(name.size() - 5) == "_like" && begins("aten::"));
+    f.is_like = begins("aten::new_") || (begins("aten::") && name.substr(name.size() - 5) == "_like");
     bool views = !schema.returns().empty(), takes_tensor = false;
     for (std::size_t k = 0; k < schema.arguments().size(); ++k) {
       auto const type = schema.arguments()[k].type()->str();

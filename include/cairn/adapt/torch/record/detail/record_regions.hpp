@@ -155,16 +155,13 @@ class record_regions {
   /// \param reached  the contents of which something that is saved is made: no others are held for regions
   void leave_out_others(std::vector<char> reached) {
     reached_ = std::move(reached);
-    for (auto& one : all_) {
-      auto const leave = [&](std::vector<int>& list, bool is_claimed) {
-        std::erase_if(list, [&](int c) {
-          if (!is_reached(c) && is_claimed) give_up(c);
-          return !is_reached(c);
+    for (auto& one : all_)
+      for (auto* const list : {&one.inputs, &one.kept})
+        std::erase_if(*list, [&](int c) {
+          if (is_reached(c)) return false;
+          if (list == &one.kept || one.claims != claim::none) give_up(c);
+          return true;
         });
-      };
-      leave(one.inputs, one.claims != claim::none);
-      leave(one.kept, true);
-    }
   }
   /// Whether what is saved now is not held.
   [[nodiscard]] bool drops_now() const { return is_dropped(now_); }
