@@ -99,7 +99,7 @@ class random_program {
   Tensor value(Tensor const a, Tensor const& b, Tensor const& w) {
     auto const n = n_, half = n / 2, quarter = n / 4;
     Tensor y;
-    switch (pick(57)) {
+    switch (pick(58)) {
       case 0:
         return torch::tanh(a.mm(w));
       case 1:
@@ -190,6 +190,13 @@ class random_program {
         scale_.data().mul_(0.5).add_(1);
       }
         return a * scale_;  // saved, and changed by the next one
+      case 56:
+        y = torch::tanh(a);
+        {
+          auto const z = y * b;
+          y.data().slice(1, pick(8), 12).mul_(0.5);
+          return z;
+        }
       case 27:
         y = (a * 1).detach().requires_grad_();
         return torch::autograd::grad({torch::sin(y).sum()}, {y})[0] + b;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file loop_options.hpp  Options of a loop over tensors, and slots that keep states.
-#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <functional>

@@ -269,8 +269,7 @@ auto checkpoint(Fn f, First const& first, More const&... more) {
   auto const all = std::tie(first, more...);
   if constexpr (sizeof...(More) == 0 || !detail::ends_in_options<First, More...>)
     return detail::run_region(std::move(f), CheckpointOptions{}, all);
-  else
-    return detail::run_region(std::move(f), std::get<sizeof...(More)>(all), detail::all_but_last(all));
+  else return detail::run_region(std::move(f), std::get<sizeof...(More)>(all), detail::all_but_last(all));
 }
 /// The same for `{x, z}`: f takes a std::vector.
 template <class Fn>

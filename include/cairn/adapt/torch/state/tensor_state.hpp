@@ -47,9 +47,7 @@ concept tensor_state = requires(State const& x, tensor_list& parts, tensor_reade
 
 /// Appends the tensors of a state, or of a part of one, to a list.
 template <tensor_state State>
-void append_tensors(State const& x, tensor_list& parts) {
-  tensor_traits<State>::flatten(x, parts);
-}
+void append_tensors(State const& x, tensor_list& parts) { tensor_traits<State>::flatten(x, parts); }
 /// A state like `like`, made from the next tensors.
 template <tensor_state State>
 [[nodiscard]] State read_tensors(State const& like, tensor_reader& from) {

@@ -251,7 +251,7 @@ class call_contents {
         is_made_by(w.after, number);
         continue;
       }
-      w.after = contents_.written_by(number, w.before);
+      w.after = contents_[w.before].next = contents_.written_by(number, w.before);
       contents_[w.after].is_open = contents_[w.before].is_open && w.reads;
       contents_[w.after].layout = contents_[w.before].layout;
       if (pinned)
@@ -317,6 +317,16 @@ class call_contents {
     if (one.made_by >= 0 && contents_.is_unchanged(c))
       if (auto memory = contents_.cell_of(c).memory.lock()) return c10::Storage{std::move(memory)};
     return {};
+  }
+  /// What a tensor shows that was saved with a content: also what was written to it by what counts as no change.
+  [[nodiscard]] int shown_with(int c) {
+    for (int k = contents_[c].next; k >= 0; k = contents_[k].next) {
+      if (contents_[k].made_by < 0 || contents_[c].is_mixed) return contents_.cell_of(c).current;
+      for (auto const& t : operators_.tensors(contents_[k].made_by))
+        if (contents_[t.content].next == k && layouts_.may_overlap(contents_[c].saved_layout, t.layout))
+          return contents_.cell_of(c).current;
+    }
+    return c;
   }
   /// Of an operator: calls with the same ones have the same contents, which take the same bytes.
   [[nodiscard]] std::uint64_t hash_of(int number) {

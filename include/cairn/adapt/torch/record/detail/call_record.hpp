@@ -332,7 +332,7 @@ class call_record final : public call_contents,
     contents_.note_versions();
     std::vector<int> open;
     for (int c = 0; c < contents_.size(); ++c)
-      if (contents_[c].wanted > 0) open.push_back(c);
+      if (contents_[c].wanted > 0) open.push_back(c), open.push_back(shown_with(c));
     std::vector<char> needed(std::size_t(operators_.size())), reached(std::size_t(contents_.size()));
     while (!open.empty()) {
       int const c = open.back();
@@ -387,16 +387,13 @@ class call_record final : public call_contents,
     is_asked_by(saved.by);
     position_ = saved.position;
     at::Tensor found;
-    if (int const c = saved.content; c >= 0) {
+    if (saved.content >= 0) {
+      int const c = shown_with(saved.content);
+      saved.verify = saved.verify && c == saved.content && !contents_.cell_of(c).is_stale;
       auto const& one = contents_[c];
-      auto const& cell = contents_.cell_of(c);
       c10::Storage memory;
-      if (auto now = cell.memory.lock(); now && !one.is_packed) {
-        memory = c10::Storage{std::move(now)};  // as in the plain call, also if it was written to by what counts as no
-        saved.verify = saved.verify && cell.current == c && !cell.is_stale;  // change, as running means are
-      } else {
-        memory = one.is_part && (one.is_own || contents_.has_only_known_writes(c)) ? one.kept : available(c);
-      }
+      if (auto now = contents_.cell_of(c).memory.lock(); now && !one.is_packed) memory = c10::Storage{std::move(now)};
+      else memory = one.is_part && (one.is_own || contents_.has_only_known_writes(c)) ? one.kept : available(c);
       if (!is_there(memory)) memory = make_again(saved.region, c, {c});
       found = layouts_.over(saved.layout, std::move(memory));
       regions_.is_given(saved.region, saved.place);
@@ -507,13 +504,12 @@ class call_record final : public call_contents,
   /// Backward asks for something that an operator saved: its block is made again.
   void is_asked_by(int number) {
     if (!blocks_ || blocks_->size() == 0) return;
-    blocks_->reach(
-        number, [&](int block) { return !missing_in(block).empty(); },
-        [&](int block) {
-          auto missing = missing_in(block);
-          int const one = missing.front();
-          (void)make_again(0, one, std::move(missing));
-        });
+    auto const lacks = [&](int block) { return !missing_in(block).empty(); };
+    blocks_->reach(number, lacks, [&](int block) {
+      auto missing = missing_in(block);
+      int const one = missing.front();
+      (void)make_again(0, one, std::move(missing));
+    });
   }
   // ---- what is held
   /// What was made after everything that is still wanted is needed no more.

@@ -140,6 +140,7 @@ struct memory_content {
   int readers = -1;       ///< the last argument that read it, the head of a list
   int holding = -1;       ///< its place in the list of what is held
   int group = -1;         ///< of contents that are made again together
+  int next = -1;          ///< what an operator made of it in place
 
   /// Whether it need not be held.
   [[nodiscard]] bool can_be_made() const noexcept { return made_by >= 0 || is_packed; }

@@ -386,10 +386,8 @@ template <class MayWrite>
       for (std::size_t place = 0; place < values.size(); ++place)
         list.push_back(here(place) ? tensor() : values[place]);
       stack.emplace_back(std::move(list));
-    } else if (!like.isList() && here(0)) {
-      stack.push_back(tensor());
     } else {
-      stack.push_back(like);
+      stack.push_back(!like.isList() && here(0) ? tensor() : like);
     }
   }
   auto const& around = all.surroundings(number);
