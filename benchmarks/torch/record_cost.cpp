@@ -6,7 +6,7 @@
 //     record_cost least       the least limit of 29 models, beside the bytes of the plain call
 // Plain and recorded runs in turn; medians of differences and of ratios.
 //     g++ -std=c++20 -O2 -Iinclude -Itests -I/usr/include/torch/csrc/api/include benchmarks/torch/record_cost.cpp
-//         -ltorch -ltorch_cpu -lc10 -lCatch2 -o record_cost
+//         -ltorch -ltorch_cpu -lc10 -o record_cost
 #include "adapt/torch/models/effect_models.hpp"
 #include "adapt/torch/models/whole_models.hpp"
 #include "allocation_log.hpp"
@@ -128,9 +128,9 @@ void steps() {
 /// Twelve lengths, the shortest a quarter of the longest, in another order in each epoch.
 void lengths() {
   torch::manual_seed(1);
-  whole_models::LanguageModel net(100, 64, 4, 128, 12, 0.1);
+  whole_models::LanguageModel net(100, 64, 4, 64, 12, 0.1);
   std::vector<Tensor> texts;
-  for (int k = 0; k < 12; ++k) texts.push_back(torch::randint(100, {4, 32 + 96 * k / 11}, torch::kLong));
+  for (int k = 0; k < 12; ++k) texts.push_back(torch::randint(100, {4, 16 + 48 * k / 11}, torch::kLong));
   std::vector<std::size_t> order;
   for (std::size_t epoch = 0; epoch < 3; ++epoch)
     for (std::size_t k = 0; k < 12; ++k) order.push_back((5 * k + 7 * epoch) % 12);
@@ -147,7 +147,7 @@ void lengths() {
   }
   std::printf("twelve lengths in turn, three epochs\n");
   std::vector<double> of_longest, of_each;
-  for (int round = 0; round < 5; ++round) {
+  for (int round = 0; round < 3; ++round) {
     auto const longest = cl::checkpoint_module(net, peaks.back() / 2);
     std::vector<cl::CheckpointedModule<whole_models::LanguageModel>> each;
     for (auto const peak : peaks) each.push_back(cl::checkpoint_module(net, peak / 2));
