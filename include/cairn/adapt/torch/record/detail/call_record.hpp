@@ -389,7 +389,7 @@ class call_record final : public call_contents,
     at::Tensor found;
     if (saved.content >= 0) {
       int const c = shown_with(saved.content);
-      saved.verify = saved.verify && c == saved.content && !contents_.cell_of(c).is_stale;
+      if (c != saved.content || contents_.cell_of(c).is_stale) saved.verify = false;
       auto const& one = contents_[c];
       c10::Storage memory;
       if (auto now = contents_.cell_of(c).memory.lock(); now && !one.is_packed) memory = c10::Storage{std::move(now)};

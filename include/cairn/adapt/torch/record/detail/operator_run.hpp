@@ -74,7 +74,7 @@ struct schema_facts {
     for (std::size_t k = 0; k < schema.arguments().size(); ++k) {
       auto const type = schema.arguments()[k].type()->str();
       if (type.find("Generator") != type.npos) f.generator = int(k);
-      if (schema.arguments()[k].name() == "noise") f.noise = int(k);
+      if (begins("aten::rrelu") && schema.arguments()[k].name() == "noise") f.noise = int(k);
       takes_tensor = takes_tensor || (type.find("Tensor") != type.npos && !(f.is_like && k == 0));
     }
     auto const uses = arguments_of(schema).uses;
