@@ -289,6 +289,17 @@ TEST_CASE("several calls before their backward, and calls of several threads, sh
   for (std::size_t t = 0; t < 2; ++t) CHECK(same_bits(found[t], plain[t]));
 }
 
+TEST_CASE("without a limit nothing runs again, also if a batch norm is used twice", "[torch][record]") {
+  seeded const seed{8};
+  torch::nn::BatchNorm1d norm(16);
+  torch::nn::Linear net(16, 16);
+  auto const f = [&](Tensor const& in) { return norm(torch::tanh(net(norm(in)))); };
+  auto const x = torch::randn({64, 16}).requires_grad_();
+  auto const run = cl::checkpoint_module(f, recorded_programs::no_limit, cl::ModuleOptions().verify(true));
+  run(x).sum().backward();
+  CHECK(run.report().again == 0);
+}
+
 TEST_CASE("what a call leaves held is gone with the tensors that autograd saved", "[torch][record]") {
   auto const w = torch::randn({64, 64}), x = torch::randn({64, 64}).requires_grad_();
   auto const run = cl::checkpoint_module(

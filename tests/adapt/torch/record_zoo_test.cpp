@@ -7,6 +7,7 @@
 #include <thread>
 #include <utility>
 #include <vector>
+#include <cairn/adapt/torch/record/region.hpp>
 #include <cairn/adapt/torch/state/rng_states.hpp>
 namespace record_zoo_tests {
 
@@ -184,7 +185,22 @@ TEST_CASE("recorded calls of all kinds of programs leave what plain calls leave,
                      auto w = z.accessor<float, 2>();
                      for (int i = 0; i < 32; ++i) w[i][(i + k) % 32] = 1;
                      std::vector<float> v(32, 0.5f + float(k));
-                     h = torch::tanh(h.mm(z) * m + torch::tensor(v) + torch::tensor({1.0f, 2.0f}).sum());
+                     auto n = k == 0 ? torch::zeros_like(h) : k == 1 ? h.new_ones({32}) : torch::full_like(h, 0.5);
+                     n.data_ptr<float>()[k] = 2;
+                     h = torch::tanh(h.mm(z) * m + torch::tensor(v) + torch::tensor({1.0f, 2.0f}).sum()) * n;
+                   }
+                   return h;
+                 }));
+  again += check("a region keeps what nothing needs", one([=](Tensor x) {
+                   Tensor h = x;
+                   for (int k = 0; k < 4; ++k) {
+                     h = cl::checkpoint(
+                         [&](Tensor const& in) {
+                           (void)cl::keep([&] { return in.detach().exp(); });
+                           return torch::tanh(in.mm(a) * 0.1);
+                         },
+                         h);
+                     h = torch::rrelu(h, 0.1, 0.4, true);
                    }
                    return h;
                  }));

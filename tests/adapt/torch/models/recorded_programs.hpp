@@ -6,9 +6,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <vector>
+#include <cairn/adapt/torch/memory/byte_meter.hpp>
 #include <cairn/adapt/torch/record/detail/record_scope.hpp>
 
 namespace recorded_programs {
@@ -77,9 +79,9 @@ class runner {
     peak_ = (std::max)(peak_, account_->peak());
     passed_ = (std::max)(passed_, account_->passed());
   }
-  [[nodiscard]] std::int64_t peak() const { return end_step(), peak_; }
+  [[nodiscard]] std::int64_t peak() const { return end_step(), peak_; }  ///< 0 of regions
   [[nodiscard]] std::int64_t passed() const { return end_step(), passed_; }
-  [[nodiscard]] cl::RecordReport report() const { return totals_->report(*account_); }
+  [[nodiscard]] std::int64_t again() const { return totals_ ? std::int64_t(totals_->again) : 0; }
 
  private:
   std::shared_ptr<cl::detail::byte_account> account_;
@@ -112,46 +114,39 @@ inline Tensor generator_now() { return at::detail::getDefaultCPUGenerator().get_
 
 /// Under each limit, by blocks, and with its calls as regions, the program leaves what the plain one leaves, or both
 /// throw; it keeps its limit or says what it takes. With `verify` nothing else happens.
-/// \param number  of many programs: then every other limit is with `verify`, the others without; otherwise all both
+/// \param number  of many programs: then it runs in three of the nine ways, others for each; otherwise in all of them,
+///   with `verify` and without
 /// \returns operators that ran again
 inline std::int64_t check(std::string const& name, program const& of, int number = -1) {
   INFO(name);
-  auto const plain = run(of, {});
-  auto const same = [&](outcome const& found) {
-    return support::same_bits(plain.left, found.left) && plain.error.empty() == found.error.empty();
-  };
-  runner const free{no_limit};
-  auto const all = run(of, free);
-  CAPTURE(plain.error, all.error);
-  CHECK(same(all));
-  for (bool const verify : {false, true}) {
-    auto const found = run(of, runner::of_regions(verify));
-    CAPTURE(verify, found.error);
-    CHECK(same(found));
-  }
-  std::int64_t again = 0;
-  for (auto const limit : {free.peak() * 3 / 4, free.peak() / 2, free.peak() / 3, std::int64_t{1}}) {
-    if (number >= 0) ++number;
-    for (bool const verify : {false, true}) {
-      if (number >= 0 && verify != (number % 2 == 0)) continue;
-      runner const within{limit, verify};
-      auto const found = run(of, within);
-      CAPTURE(limit, verify, within.peak(), within.passed(), found.error);
-      CHECK(same(found));
-      CHECK((within.peak() <= limit || within.passed() >= within.peak()));
-      again += within.report().again;
-    }
-  }
+  std::int64_t peak = 0;
+  auto const plain = [&] {
+    cl::byte_meter const meter;
+    auto found = run(of, {});
+    peak = meter.peak();
+    return found;
+  }();
   struct {
-    std::size_t size;
     std::int64_t limit;
-  } const divided[]{{1, no_limit}, {4, no_limit}, {15, free.peak() / 2}};
-  for (auto const& [size, limit] : divided) {
-    auto const blocks = runner::by_blocks(size, limit);
-    auto const found = run(of, blocks);
-    CAPTURE(size, limit, found.error);
-    CHECK(same(found));
-    again += blocks.report().again;
+    int block = 0;  ///< operators in one; -1: each call is a region
+  } const ways[]{{no_limit}, {peak * 3 / 4}, {peak / 2},   {peak / 3},     {1},
+                 {0, -1},    {no_limit, 1},  {no_limit, 4}, {peak / 2, 15}};
+  int const count = int(std::size(ways));
+  std::int64_t again = 0;
+  for (int k = 0; k < (number < 0 ? count : 3); ++k) {
+    auto const [limit, block] = ways[number < 0 ? k : (3 * number + k) % count];
+    for (bool const verify : {false, true}) {
+      if ((block > 0 && !verify) || (block <= 0 && number >= 0 && verify != (number / count % 2 == 1))) continue;
+      auto const how = block > 0    ? runner::by_blocks(std::size_t(block), limit)
+                       : block == 0 ? runner{limit, verify}
+                                    : runner::of_regions(verify);
+      auto const found = run(of, how);
+      CAPTURE(limit, block, verify, how.peak(), how.passed(), plain.error, found.error);
+      CHECK(support::same_bits(plain.left, found.left));
+      CHECK(plain.error.empty() == found.error.empty());
+      CHECK((block != 0 || how.peak() <= limit || how.passed() >= how.peak()));
+      again += how.again();
+    }
   }
   return again;
 }

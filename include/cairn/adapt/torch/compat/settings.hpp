@@ -23,10 +23,10 @@ struct TorchSettings {
   TORCH_ARG(bool, requires_grad) = false;  ///< of new tensors
   /// Use only algorithms that give the same bits each time; operations without one throw.
   TORCH_ARG(std::optional<bool>, deterministic) = std::nullopt;
-  TORCH_ARG(std::optional<bool>,
-            benchmark) = std::nullopt;                    ///< whether cuDNN tries its algorithms and takes the fastest
-  TORCH_ARG(std::optional<at::ScalarType>,
-            autocast) = std::nullopt;  ///< type for automatic casts, on the settings' device
+  /// Whether cuDNN tries its algorithms and takes the fastest.
+  TORCH_ARG(std::optional<bool>, benchmark) = std::nullopt;
+  /// Type for automatic casts, on the settings' device.
+  TORCH_ARG(std::optional<at::ScalarType>, autocast) = std::nullopt;
 
  public:
   /// For torch::zeros and similar functions.

@@ -123,9 +123,7 @@ class CheckpointedModule {
   }
   /// The same.
   template <class... Inputs>
-  decltype(auto) forward(Inputs const&... inputs) const {
-    return (*this)(inputs...);
-  }
+  decltype(auto) forward(Inputs const&... inputs) const { return (*this)(inputs...); }
 
   [[nodiscard]] Fn& module() const noexcept { return of_->f; }  ///< the module or function that was given
   /// Counts of all calls, and the bytes of the last step. A copy.

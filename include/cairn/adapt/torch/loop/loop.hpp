@@ -489,8 +489,7 @@ template <class Step, class X0, class Count>
 [[nodiscard]] auto checkpointed_loop(Step&& step, X0&& x, Count const& steps, LoopOptions options) {
   using State = std::remove_cvref_t<X0>;
   constexpr bool is_count = std::is_integral_v<Count> && !std::is_same_v<Count, bool>;
-  static_assert(
-      is_count,
+  static_assert(is_count,
       "cairn: the third argument must be the number of steps; a schedule goes into LoopOptions().schedule(...)");
   constexpr bool is_state = detail::check_state<State>();
   if constexpr (!is_count || !is_state)

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// \file loop_options.hpp  Options of a loop over tensors, and slots that keep states.
-#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -138,14 +137,14 @@ class slot_pool {
 /// from 0, and 0 <= begin < end. The functions must not change the tensors passed to them. Their exceptions pass
 /// through the loop unchanged.
 struct StepCallbacks {
-  std::function<void(std::int64_t begin, std::int64_t end)>
-      run_forward;  ///< called before steps [begin, end) run, for the first time or again
-  std::function<void(std::int64_t begin, std::int64_t end)>
-      run_backward;  ///< called before steps [begin, end) are differentiated, together
-  std::function<void(std::int64_t step, at::TensorList parts)>
-      state;  ///< receives the parts of the state before this step
-  std::function<void(std::int64_t step, at::TensorList parts)>
-      grad;  ///< receives the gradients with respect to that state; undefined if there is none
+  /// Called before steps [begin, end) run, for the first time or again.
+  std::function<void(std::int64_t begin, std::int64_t end)> run_forward;
+  /// Called before steps [begin, end) are differentiated, together.
+  std::function<void(std::int64_t begin, std::int64_t end)> run_backward;
+  /// Receives the parts of the state before this step.
+  std::function<void(std::int64_t step, at::TensorList parts)> state;
+  /// Receives the gradients with respect to that state; undefined if there is none.
+  std::function<void(std::int64_t step, at::TensorList parts)> grad;
 };
 
 namespace detail {

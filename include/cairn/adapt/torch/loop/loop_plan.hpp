@@ -62,13 +62,9 @@ class plan_key {
   }
   [[nodiscard]] bool operator==(plan_key const& other) const { return numbers_ == other.numbers_; }
   template <class... Values>
-  void add(Values const&... values) {
-    (numbers_.push_back(std::int64_t(values)), ...);
-  }
+  void add(Values const&... values) { (numbers_.push_back(std::int64_t(values)), ...); }
   template <class Type>
-  void add_type() {
-    add(reinterpret_cast<std::intptr_t>(&typeid(Type)));
-  }
+  void add_type() { add(reinterpret_cast<std::intptr_t>(&typeid(Type))); }
   void add_size() { add(numbers_.size()); }
   /// A module with all its children, modes and parameters.
   void add_whole(torch::nn::Module const& module) {

@@ -75,8 +75,7 @@ template <class Step, class State, class Input>
   if constexpr (!is_called) return false;
   else {
     constexpr bool is_result = scan_result<scan_step_result<Step, State, Input>, State>;
-    static_assert(
-        is_result,
+    static_assert(is_result,
         "cairn: the step of a scan must return a pair of the next state and of an output, both made of tensors");
     return is_result;
   }
@@ -212,8 +211,7 @@ template <class Step, class X0, class Xs>
       auto last = detail::state_of(x0, results.last);
       if constexpr (sequence::form == detail::series_form::list)
         return std::pair{std::move(last), detail::flattened_outputs(**output, results.outputs, steps)};
-      else
-        return std::pair{std::move(last), detail::state_of(**output, detail::tensors_of_series(results.outputs))};
+      else return std::pair{std::move(last), detail::state_of(**output, detail::tensors_of_series(results.outputs))};
     }
   }
 }

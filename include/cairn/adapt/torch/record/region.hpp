@@ -165,15 +165,11 @@ auto keep_part(Fn&& f, std::string_view const* name = nullptr) {
 /// \param f  called without arguments; for its possible results see `tensor_state`
 /// Cost: the bytes of the result and of what f saves
 template <class Fn>
-auto keep(Fn&& f) {
-  return detail::keep_part(f);
-}
+auto keep(Fn&& f) { return detail::keep_part(f); }
 /// The same for a named part: it is kept if `CheckpointOptions::kept_names` of the region has the name or is not set;
 /// otherwise it is a plain part of the function.
 template <class Fn>
-auto keep(std::string_view name, Fn&& f) {
-  return detail::keep_part(f, &name);
-}
+auto keep(std::string_view name, Fn&& f) { return detail::keep_part(f, &name); }
 
 /// Says that something which is no operator has written to a tensor: a raw pointer, a kernel of another library. In a
 /// region, and in a call within a limit or by blocks, what the tensor holds is held until backward, and not made again.
@@ -273,8 +269,7 @@ auto checkpoint(Fn f, First const& first, More const&... more) {
   auto const all = std::tie(first, more...);
   if constexpr (sizeof...(More) == 0 || !detail::ends_in_options<First, More...>)
     return detail::run_region(std::move(f), CheckpointOptions{}, all);
-  else
-    return detail::run_region(std::move(f), std::get<sizeof...(More)>(all), detail::all_but_last(all));
+  else return detail::run_region(std::move(f), std::get<sizeof...(More)>(all), detail::all_but_last(all));
 }
 /// The same for `{x, z}`: f takes a std::vector.
 template <class Fn>

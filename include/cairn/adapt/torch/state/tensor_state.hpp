@@ -47,9 +47,7 @@ concept tensor_state = requires(State const& x, tensor_list& parts, tensor_reade
 
 /// Appends the tensors of a state, or of a part of one, to a list.
 template <tensor_state State>
-void append_tensors(State const& x, tensor_list& parts) {
-  tensor_traits<State>::flatten(x, parts);
-}
+void append_tensors(State const& x, tensor_list& parts) { tensor_traits<State>::flatten(x, parts); }
 /// A state like `like`, made from the next tensors.
 template <tensor_state State>
 [[nodiscard]] State read_tensors(State const& like, tensor_reader& from) {
@@ -75,8 +73,8 @@ struct tuple_tensor_traits {
     std::apply([&](auto const&... part) { (append_tensors(part, parts), ...); }, x);
   }
   static Tuple unflatten(Tuple const& like, tensor_reader& from) {
-    return std::apply([&](auto const&... part) { return Tuple{read_tensors(part, from)...}; },
-                      like);  // braces evaluate from left to right
+    // Braces evaluate from left to right.
+    return std::apply([&](auto const&... part) { return Tuple{read_tensors(part, from)...}; }, like);
   }
   static bool same_structure(Tuple const& x, Tuple const& y) {
     return [&]<std::size_t... Place>(std::index_sequence<Place...>) {
@@ -109,15 +107,15 @@ struct tensor_traits<std::vector<Part>> {
   static void flatten(std::vector<Part> const& x, tensor_list& parts) {  ///< appends the tensors of each
     for (auto const& part : x) append_tensors(part, parts);
   }
-  static std::vector<Part> unflatten(std::vector<Part> const& like,
-                                     tensor_reader& from) {  ///< as many elements as in `like`
+  /// As many elements as in `like`.
+  static std::vector<Part> unflatten(std::vector<Part> const& like, tensor_reader& from) {
     std::vector<Part> x;
     x.reserve(like.size());
     for (auto const& part : like) x.push_back(read_tensors(part, from));
     return x;
   }
-  static bool same_structure(std::vector<Part> const& x,
-                             std::vector<Part> const& y) {  ///< whether both have the same length and the same
+  /// Whether both have the same length and the same.
+  static bool same_structure(std::vector<Part> const& x, std::vector<Part> const& y) {
                                                             ///< structure
     bool same = x.size() == y.size();
     for (std::size_t k = 0; same && k < x.size(); ++k) same = detail::same_structure(x[k], y[k]);
@@ -164,8 +162,8 @@ struct tensor_traits<torch::OrderedDict<Key, Part>> {
     for (auto const& item : like) x.insert(item.key(), read_tensors(item.value(), from));
     return x;
   }
-  static bool same_structure(dictionary const& x,
-                             dictionary const& y) {  ///< whether they have the same keys in the same order
+  /// Whether they have the same keys in the same order.
+  static bool same_structure(dictionary const& x, dictionary const& y) {
     bool same = x.size() == y.size();
     for (std::size_t k = 0; same && k < x.size(); ++k)
       same = x[k].key() == y[k].key() && detail::same_structure(x[k].value(), y[k].value());

@@ -38,8 +38,8 @@ class taping_scope {
 
 /// Steps with their tape, from a gate to the results.
 struct taped_steps {
-  std::shared_ptr<gate>
-      start;  ///< collects the gradients of the first state and then, step by step, of the inputs
+  /// Collects the gradients of the first state and then, step by step, of the inputs.
+  std::shared_ptr<gate> start;
   part_flags gathers;  ///< at which of its places the gate collects gradients
   tensor_list results;
   edge_list outputs;  ///< where the gradients of the outputs enter, step by step; invalid if there is none
@@ -217,8 +217,8 @@ class loop_body {
   generator_states generators;  ///< as when step 0 began
   autocast_state autocast;  ///< of the call; casts are not shared between the first run and recomputation
   outside_memory buffers;  ///< what steps change
-  part_flags initial_flags, inner_flags,
-      last_flags;           ///< which parts are differentiable in state 0, in the states between, in the last state
+  /// Which parts are differentiable in state 0, in the states between, in the last state.
+  part_flags initial_flags, inner_flags, last_flags;
   step_outputs outputs;
   bool draws = true;  ///< whether steps draw random numbers; true while that is unknown
   bool knows_all_steps = false;  ///< later steps cannot read or capture anything new

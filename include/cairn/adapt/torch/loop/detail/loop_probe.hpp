@@ -277,8 +277,8 @@ class loop_probe {
     x.clear();
     taped.results.clear();
     wide const saved = wide(meter_.allocated()) - held_before;
-    return saved -
-           (std::min)(saved, before.bytes_alive_with(after) + casts);  // a state that both steps save counts once
+    // A state that both steps save counts once.
+    return saved - (std::min)(saved, before.bytes_alive_with(after) + casts);
   }
 
   /// Notes what the first steps write to, or draw from, beside what step 0 does, which each sweep finds itself: sweeps
@@ -341,8 +341,8 @@ class loop_probe {
     void begin_block(step_index from, step_index to) {
       probe.mark();
       if (to < count || count == 1) {  // gradients of captured tensors exist
-        wide const kept =
-            from > 0 ? probe.costs_.generator_bytes + second_apart : 0;  // the slot, and a separate live state
+        // The slot, and a separate live state.
+        wide const kept = from > 0 ? probe.costs_.generator_bytes + second_apart : 0;
         if (!adjusted) beside_states = wide(probe.marked_) - (std::min)(wide(probe.marked_), kept);
         adjusted = true;
       }
@@ -531,8 +531,8 @@ template <class Measure, class Least, class Choose>
     loop_probe probe{step, 0, initial, how, {}, while_name};
     probe.count_steps(goes_on);
     auto costs = probe.run(limit);
-    costs.step_bytes = (std::max)(costs.step_bytes, costs.state_bytes + probe.asked_bytes()) +
-                       probe.carried_bytes();  // everything besides states
+    // Everything besides states.
+    costs.step_bytes = (std::max)(costs.step_bytes, costs.state_bytes + probe.asked_bytes()) + probe.carried_bytes();
     return costs;
   };
   auto const least = [](loop_costs const& found) {

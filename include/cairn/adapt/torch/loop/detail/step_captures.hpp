@@ -209,8 +209,8 @@ void visit_edges_out(edge_list& roots, Inside inside, Visit visit) {
     auto* const node = open.back();
     open.pop_back();
     for (auto& edge : node->next_edges()) follow(edge);
-    if (auto* const slices =
-            dynamic_cast<torch::autograd::CopySlices*>(node))  // asks its inner node which gradients are needed
+    // Asks its inner node which gradients are needed.
+    if (auto* const slices = dynamic_cast<torch::autograd::CopySlices*>(node))
       for (auto& edge : slices->fn->next_edges()) follow(edge);
   }
 }

@@ -163,9 +163,8 @@ class byte_account : public std::enable_shared_from_this<byte_account> {
   [[nodiscard]] bool is_strict() const noexcept { return strict_; }
   [[nodiscard]] std::int64_t limit() const noexcept { return limit_; }
   [[nodiscard]] std::int64_t live() const noexcept { return live_; }
-  [[nodiscard]] std::int64_t peak() const noexcept {
-    return peak_;
-  }  ///< the most at once, since the first lender began
+  /// The most at once, since the first lender began.
+  [[nodiscard]] std::int64_t peak() const noexcept { return peak_; }
   /// The most at once, if that is above the limit; otherwise 0.
   [[nodiscard]] std::int64_t passed() const noexcept { return passed_; }
 

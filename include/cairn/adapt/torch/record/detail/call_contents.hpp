@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -192,7 +193,8 @@ class call_contents {
           return;
         }
         int const c = contents_.shown_by(t);
-        if (facts.writes[k]) written_.emplace_back(c, &t);
+        bool const noise = int(k) == facts.noise && given[k + 3].toBool() && given[0].toTensor().sizes() == t.sizes();
+        if (facts.writes[k]) written_.emplace_back(c, &t, facts.overwrites || noise);
         else check_values(c, t);
         read_too(c, t);
         operators_[number].has_adjoint |= records && t.requires_grad();
@@ -203,7 +205,9 @@ class call_contents {
         operators_.add(
             recorded_tensor{std::uint16_t(k), std::uint16_t(place), is_in_list, is_first, c, layout, number});
       };
-      if (value.isTensor()) {
+      if (facts.is_like && k == 0 && is_plain_memory(value.toTensor())) {
+        operators_.add(layouts_.form_of(value.toTensor()));
+      } else if (value.isTensor()) {
         read(value.toTensor(), 0, false);
         operators_.add(has_tensor ? c10::IValue{} : value);
       } else if (value.isTensorList() || value.isList()) {
@@ -215,7 +219,7 @@ class call_contents {
         operators_.add(value);
       }
     }
-    for (auto const& [c, t] : written_) will_be_written(number, facts, c, *t);
+    for (auto const& [c, t, overwrites] : written_) will_be_written(number, overwrites, c, *t);
     for (auto const& one : operators_.tensors(number)) contents_[one.content].is_read = true;
   }
   /// Notes what the last operator has made.   \returns whether it can run again; otherwise it is forgotten
@@ -242,7 +246,12 @@ class call_contents {
         operators_.add(recorded_result{at, c});
       });
     for (auto& w : operators_.writes(number)) {
-      w.after = contents_.written_by(number, w.before);
+      if (!pinned && !w.reads && contents_[w.before].is_open && contents_[w.before].wanted > 0) {
+        w.after = w.before;  // it was saved before
+        is_made_by(w.after, number);
+        continue;
+      }
+      w.after = contents_[w.before].next = contents_.written_by(number, w.before);
       contents_[w.after].is_open = contents_[w.before].is_open && w.reads;
       contents_[w.after].layout = contents_[w.before].layout;
       if (pinned)
@@ -253,17 +262,23 @@ class call_contents {
       return false;
     }
     operators_.finish();
+    look_at_unwritten();
     ++totals_->operators;
     return true;
   }
   /// It is not made again, so it is held.
   void pin(int c, c10::Storage const& memory) {
-    auto& one = contents_[c];
-    if (one.made_by >= 0 && one.wanted > 0) wanted_at_[std::size_t(one.made_by)] -= one.wanted;
     held_.drop(c);
-    one.made_by = -1;
-    one.kept = memory;
-    one.is_own = one.is_open = one.is_unchecked = false;
+    is_made_by(c, -1);
+    contents_[c].kept = memory;
+    contents_[c].is_own = contents_[c].is_unchecked = false;
+  }
+  /// Tensors without values that autograd saved: the next operator writes them, as RReLU does its noise, or a raw
+  /// pointer has.
+  void look_at_unwritten() {
+    for (auto const& [c, memory] : unwritten_)
+      if (contents_[c].is_open) pin(c, memory);
+    unwritten_.clear();
   }
   void take_image(int c, c10::Storage const& memory) {
     contents_[c].kept = copy_of(memory);
@@ -303,6 +318,16 @@ class call_contents {
       if (auto memory = contents_.cell_of(c).memory.lock()) return c10::Storage{std::move(memory)};
     return {};
   }
+  /// What a tensor shows that was saved with a content: also what was written to it by what counts as no change.
+  [[nodiscard]] int shown_with(int c) {
+    for (int k = contents_[c].next; k >= 0; k = contents_[k].next) {
+      if (contents_[k].made_by < 0 || contents_[c].is_mixed) return contents_.cell_of(c).current;
+      for (auto const& t : operators_.tensors(contents_[k].made_by))
+        if (contents_[t.content].next == k && layouts_.may_overlap(contents_[c].saved_layout, t.layout))
+          return contents_.cell_of(c).current;
+    }
+    return c;
+  }
   /// Of an operator: calls with the same ones have the same contents, which take the same bytes.
   [[nodiscard]] std::uint64_t hash_of(int number) {
     std::uint64_t hash = std::uint64_t(reinterpret_cast<std::uintptr_t>(operators_[number].facts));
@@ -324,23 +349,33 @@ class call_contents {
   outside_values outside_{contents_, layouts_};
   std::shared_ptr<layer_watch> layers_;
   std::vector<int> wanted_at_;  ///< saved tensors, by the operator that made their content
+  std::vector<std::pair<int, c10::Storage>> unwritten_;
   bool is_over_ = false;
 
  private:
+  /// The operator that makes it is another one than was thought; -1: it is not made again.
+  void is_made_by(int c, int number) {
+    auto& one = contents_[c];
+    wanted_at_.resize(std::size_t(operators_.size()));
+    if (one.made_by >= 0) wanted_at_[std::size_t(one.made_by)] -= one.wanted;
+    if (number >= 0) wanted_at_[std::size_t(number)] += one.wanted;
+    one.made_by = number;
+    one.is_open = false;
+  }
   [[nodiscard]] static c10::impl::GenericList without_tensors(c10::IValue const& list) {
     c10::impl::GenericList like{list.toList().elementType()};
     for (auto const& one : list.toListRef()) like.push_back(one.isTensor() ? c10::IValue{at::Tensor{}} : one);
     return like;
   }
   /// No write of a second run touches the program's memory, and what the first one overwrites may be needed.
-  void will_be_written(int number, schema_facts const& facts, int c, at::Tensor const& t) {
+  void will_be_written(int number, bool overwrites, int c, at::Tensor const& t) {
     for (auto const& w : operators_.writes(number))
       if (w.before == c) return;
     auto const tensors = operators_.tensors(number);
     auto const reads_it = std::count_if(tensors.begin(), tensors.end(), [&](auto const& r) { return r.content == c; });
-    bool const whole = facts.overwrites && std::int64_t(t.nbytes()) == contents_[c].bytes &&
+    bool const whole = overwrites && std::int64_t(t.nbytes()) == contents_[c].bytes &&
                        t.is_non_overlapping_and_dense() && reads_it == 1;
-    if (!whole && (!facts.overwrites || contents_[c].is_unchecked)) check_values(c, t);
+    if (!whole && (!overwrites || contents_[c].is_unchecked)) check_values(c, t);
     if (layers_) layers_->is_changed_soon(t);
     operators_.add(recorded_write{c, -1, !whole, contents_[c].bytes});
     if (whole)
@@ -353,7 +388,7 @@ class call_contents {
       else ++k;
     }
     auto& old = contents_[c];
-    if (old.is_own) return;
+    if (old.is_own || (whole && old.is_open)) return;
     if (old.is_kept && is_there(old.kept)) {
       old.kept = copy_of(t.storage());
       old.is_own = true;
@@ -377,7 +412,8 @@ class call_contents {
       if (auto const memory = contents_.cell_of(one.content).memory.lock()) layers_->is_read(memory.get(), first);
   }
 
-  std::vector<std::pair<int, at::Tensor const*>> written_;  ///< by the operator that runs
+  /// What the operator that runs writes to, and whether as a whole.
+  std::vector<std::tuple<int, at::Tensor const*, bool>> written_;
 };
 
 }  // namespace cairn::libtorch::detail

@@ -240,6 +240,8 @@ class call_record final : public call_contents,
     }
     drawn_generator before;
     float seconds = 0;
+    auto* const call = of_call();
+    if (facts.is_foreign) of_call() = nullptr;  // it may have regions in it
     try {
       std::unique_lock<std::mutex> drawing;
       std::optional<draws_of_guest> guest;
@@ -249,19 +251,14 @@ class call_record final : public call_contents,
         else drawing = std::unique_lock{drawing_access()};
         before = drawn_generator{generator_of(facts, given)};
       }
-      auto* const call = facts.is_foreign ? std::exchange(of_call(), nullptr) : nullptr;  // it may have regions in it
       auto const begin = account_ ? std::chrono::steady_clock::now() : std::chrono::steady_clock::time_point{};
-      try {
-        op.redispatchBoxed(below, &stack);
-      } catch (...) {
-        if (call != nullptr) of_call() = call;
-        throw;
-      }
-      if (call != nullptr) of_call() = call;
+      op.redispatchBoxed(below, &stack);
+      of_call() = call;
       if (account_) seconds = std::chrono::duration<float>(std::chrono::steady_clock::now() - begin).count();
       if (guest && !guest->are_of(before)) before = {};
       if (guest && (guest->are_of_others(before) || (before.defined() && drawing_->overlaps()))) pinned = true;
     } catch (...) {
+      of_call() = call;
       std::lock_guard const lock{access_};
       operators_.undo();
       throw;
@@ -295,13 +292,14 @@ class call_record final : public call_contents,
     if (is_over_ || !is_plain_memory(t)) return outside;
     ++totals_->saved;
     int const c = contents_.shown_by(t);
-    check_values(c, t);
     auto& one = contents_[c];
+    if (one.is_open) unwritten_.emplace_back(c, t.storage());
+    else check_values(c, t);
     if (!one.can_be_made()) return outside;
     ++one.wanted;
     one.is_kept = one.is_kept || (blocks_ && in_force.in_kept_part);
     bool const holds = in_force.in_kept_part || !is_in_region();
-    saved_tensor saved{c, -1, 0, regions_.now(), regions_.add(c, holds), in_force.verify, outside.by};
+    saved_tensor saved{c, -1, 0, regions_.now(), regions_.add(c, holds), in_force.verify && !one.is_open, outside.by};
     one.asked_at = saved.position = operators_.size();
     if (one.made_by >= 0) {
       saves_.push_back({c, outside.by});
@@ -325,6 +323,7 @@ class call_record final : public call_contents,
     live_records<call_record>::end();
     std::lock_guard const lock{access_};
     regions_.close_all();
+    look_at_unwritten();
     is_over_ = true;
     drawing_.reset();
     wanted_at_.resize(std::size_t(operators_.size()));
@@ -333,7 +332,7 @@ class call_record final : public call_contents,
     contents_.note_versions();
     std::vector<int> open;
     for (int c = 0; c < contents_.size(); ++c)
-      if (contents_[c].wanted > 0) open.push_back(c);
+      if (contents_[c].wanted > 0) open.push_back(c), open.push_back(shown_with(c));
     std::vector<char> needed(std::size_t(operators_.size())), reached(std::size_t(contents_.size()));
     while (!open.empty()) {
       int const c = open.back();
@@ -380,17 +379,21 @@ class call_record final : public call_contents,
   [[nodiscard]] std::vector<save_note> const& saves() const noexcept { return saves_; }
 
   // ---- backward
-  /// The saved tensor, if its content is not -1.
-  [[nodiscard]] at::Tensor take(saved_tensor const& saved) {
+  /// The saved tensor, if its content is not -1.   \pre its version is that of then
+  [[nodiscard]] at::Tensor take(saved_tensor& saved) {
     if (account_) byte_account::take_part(account_);
     std::lock_guard const lock{access_};
     if (account_) leaves_.hand_over(*account_, account_->is_nearly_full()), check_limit();
     is_asked_by(saved.by);
     position_ = saved.position;
     at::Tensor found;
-    if (int const c = saved.content; c >= 0) {
+    if (saved.content >= 0) {
+      int const c = shown_with(saved.content);
+      if (c != saved.content || contents_.cell_of(c).is_stale) saved.verify = false;
       auto const& one = contents_[c];
-      auto memory = one.is_part && (one.is_own || contents_.has_only_known_writes(c)) ? one.kept : available(c);
+      c10::Storage memory;
+      if (auto now = contents_.cell_of(c).memory.lock(); now && !one.is_packed) memory = c10::Storage{std::move(now)};
+      else memory = one.is_part && (one.is_own || contents_.has_only_known_writes(c)) ? one.kept : available(c);
       if (!is_there(memory)) memory = make_again(saved.region, c, {c});
       found = layouts_.over(saved.layout, std::move(memory));
       regions_.is_given(saved.region, saved.place);
@@ -409,7 +412,8 @@ class call_record final : public call_contents,
     --one.wanted;
     if (one.made_by >= 0) --wanted_at_[std::size_t(one.made_by)];
     bool const is_plain = regions_.is_released(saved.region, saved.place, c);
-    if (is_plain && one.due == 0 && (!is_over_ || !has_dropped_)) held_.drop(c);  // otherwise others may be made of it
+    // Otherwise others may be made of it.
+    if (is_plain && one.due == 0 && one.can_be_made() && (!is_over_ || !has_dropped_)) held_.drop(c);
     if (is_over_) forget_above();
   }
   /// A backward pass is over.
@@ -492,22 +496,20 @@ class call_record final : public call_contents,
     auto const [first, last] = blocks_->operators_of(block);
     for (int k = first; k < last; ++k)
       operators_.each_made(k, [&](int c) {
-        if (contents_[c].made_by >= 0 && contents_[c].due > 0 && !is_there(contents_[c].kept) &&
-            !is_there(available(c)))
-          all.push_back(c);
+        auto const& one = contents_[c];
+        if (one.made_by == k && one.due > 0 && !is_there(one.kept) && !is_there(available(c))) all.push_back(c);
       });
     return all;
   }
   /// Backward asks for something that an operator saved: its block is made again.
   void is_asked_by(int number) {
     if (!blocks_ || blocks_->size() == 0) return;
-    blocks_->reach(
-        number, [&](int block) { return !missing_in(block).empty(); },
-        [&](int block) {
-          auto missing = missing_in(block);
-          int const one = missing.front();
-          (void)make_again(0, one, std::move(missing));
-        });
+    auto const lacks = [&](int block) { return !missing_in(block).empty(); };
+    blocks_->reach(number, lacks, [&](int block) {
+      auto missing = missing_in(block);
+      int const one = missing.front();
+      (void)make_again(0, one, std::move(missing));
+    });
   }
   // ---- what is held
   /// What was made after everything that is still wanted is needed no more.

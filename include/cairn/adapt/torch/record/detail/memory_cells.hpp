@@ -71,6 +71,10 @@ class layout_list {
     if (one.is_wrapped_number) impl->set_wrapped_number(true);  // it decides the types of results
     return t;
   }
+  /// A tensor of this form that has no memory.
+  [[nodiscard]] at::Tensor form_of(at::Tensor const& t) {
+    return over(of(t, -1), c10::Storage{c10::Storage::use_byte_size_t{}, 0, c10::DataPtr{nullptr, t.device()}});
+  }
   /// Whether its elements are numbers that can have a derivative.
   [[nodiscard]] bool is_differentiable(int number) const {
     auto const type = c10::typeMetaToScalarType(all_[std::size_t(number)].type);
@@ -136,6 +140,7 @@ struct memory_content {
   int readers = -1;       ///< the last argument that read it, the head of a list
   int holding = -1;       ///< its place in the list of what is held
   int group = -1;         ///< of contents that are made again together
+  int next = -1;          ///< what an operator made of it in place
 
   /// Whether it need not be held.
   [[nodiscard]] bool can_be_made() const noexcept { return made_by >= 0 || is_packed; }

@@ -37,9 +37,11 @@ struct schema_facts {
   bool any_write = false;    ///< it writes to an argument
   bool is_foreign = false;   ///< not LibTorch's own: it may have effects that its schema does not show
   bool overwrites = false;   ///< it does not read what it writes to
-  bool is_factory = false;   ///< no tensor goes in
+  bool is_like = false;      ///< of its first argument it asks the form, and no values
+  bool is_factory = false;   ///< no values of a tensor go in
   bool leaves_open = false;  ///< its result has no values yet
   bool has_gaps = false;     ///< bytes of its workspace are never written, and are others each time
+  int noise = -1;            ///< the argument that takes RReLU's noise, if the third one after it is true
   int generator = -1;        ///< the argument with the generator
   int type = -1;             ///< the argument with the type, if no tensor says it
   int results = 0;
@@ -67,11 +69,13 @@ struct schema_facts {
     auto const& schema = op.schema();
     std::string_view const name = schema.name();
     auto const begins = [&](std::string_view with) { return name.substr(0, with.size()) == with; };
+    f.is_like = begins("aten::new_") || (begins("aten::") && name.substr(name.size() - 5) == "_like");
     bool views = !schema.returns().empty(), takes_tensor = false;
     for (std::size_t k = 0; k < schema.arguments().size(); ++k) {
       auto const type = schema.arguments()[k].type()->str();
       if (type.find("Generator") != type.npos) f.generator = int(k);
-      takes_tensor = takes_tensor || type.find("Tensor") != type.npos;
+      if (begins("aten::rrelu") && schema.arguments()[k].name() == "noise") f.noise = int(k);
+      takes_tensor = takes_tensor || (type.find("Tensor") != type.npos && !(f.is_like && k == 0));
     }
     auto const uses = arguments_of(schema).uses;
     for (auto const use : uses) {
@@ -382,10 +386,8 @@ template <class MayWrite>
       for (std::size_t place = 0; place < values.size(); ++place)
         list.push_back(here(place) ? tensor() : values[place]);
       stack.emplace_back(std::move(list));
-    } else if (!like.isList() && here(0)) {
-      stack.push_back(tensor());
     } else {
-      stack.push_back(like);
+      stack.push_back(!like.isList() && here(0) ? tensor() : like);
     }
   }
   auto const& around = all.surroundings(number);

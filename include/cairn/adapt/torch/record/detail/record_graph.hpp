@@ -65,14 +65,12 @@ struct record_graph {
   [[nodiscard]] static bool is_among(std::vector<step_index> const& all, step_index one) {
     return std::find(all.begin(), all.end(), one) != all.end();
   }
-  [[nodiscard]] static step_index add_to(std::vector<step_index>& all, step_index one) {
+  template <class T>
+  static step_index add_to(std::vector<T>& all, T one) {
     auto const found = std::find(all.begin(), all.end(), one);
     auto const place = step_index(found - all.begin());
     if (found == all.end()) all.push_back(one);
     return place;
-  }
-  static void add_once(std::vector<void const*>& all, void const* one) {
-    if (std::find(all.begin(), all.end(), one) == all.end()) all.push_back(one);
   }
   [[nodiscard]] use& of(int c) { return uses_[std::size_t(c)]; }
   /// Whether an operator has made it, in memory that is not from outside.
@@ -115,12 +113,12 @@ struct record_graph {
     if (name.rfind("aten::", 0) == 0) name.erase(0, 6);
     names[v] += (names[v].empty() ? "" : "+") + name;
     one.time += std::int64_t(double(op.seconds) * 1e9);
-    if (op.facts->draws) (void)add_to(one.states_changed, 0);
+    if (op.facts->draws) add_to<step_index>(one.states_changed, 0);
     for (auto const& t : operators_.tensors(k)) {
       int const c = t.content;
       if (!made_in_call(c))
-        if (auto const memory = contents_.cell_of(c).memory.lock()) add_once(reads[v], memory.get());
-      if (of(c).is_state) (void)add_to(one.states_read, state_of(c));
+        if (auto const memory = contents_.cell_of(c).memory.lock()) add_to<void const*>(reads[v], memory.get());
+      if (of(c).is_state) add_to(one.states_read, state_of(c));
       else if (made_in_call(c) && operation_of(contents_[c].made_by) != v && t.is_needed)
         of(c).is_passed = true, (void)add_input(v, c);
     }
@@ -132,7 +130,7 @@ struct record_graph {
         one.copy_bytes += w.bytes;
         changed_.resize((std::max)(changed_.size(), std::size_t(state) + 1));
         changed_[std::size_t(state)] = 1;
-      } else if (made_in_call(w.before) && operation_of(contents_[w.before].made_by) == v) {
+      } else if (w.after != w.before && made_in_call(w.before) && operation_of(contents_[w.before].made_by) == v) {
         of(w.before).is_over = true;
       }
     }

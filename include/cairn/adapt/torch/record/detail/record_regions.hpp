@@ -156,11 +156,12 @@ class record_regions {
   void leave_out_others(std::vector<char> reached) {
     reached_ = std::move(reached);
     for (auto& one : all_)
-      std::erase_if(one.inputs, [&](int c) {
-        if (is_reached(c)) return false;
-        if (one.claims != claim::none) give_up(c);
-        return true;
-      });
+      for (auto* const list : {&one.inputs, &one.kept})
+        std::erase_if(*list, [&](int c) {
+          if (is_reached(c)) return false;
+          if (list == &one.kept || one.claims != claim::none) give_up(c);
+          return true;
+        });
   }
   /// Whether what is saved now is not held.
   [[nodiscard]] bool drops_now() const { return is_dropped(now_); }

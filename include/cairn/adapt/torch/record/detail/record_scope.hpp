@@ -46,6 +46,8 @@ class saved_slot final : public torch::autograd::SavedVariableHooks {
                   counter_.current_version(), "; expected version ", version_, " instead");
     auto t = record_->take(saved_);
     if (saved_.content < 0) return kept_;
+    // The derivative of this adjoint saves it, as one that changes with the program's tensor.
+    if (at::GradMode::is_enabled() && counter_.enabled()) t.unsafeGetTensorImpl()->set_version_counter(counter_);
     if (saved_.verify && sum_of(t) != sum_)
       throw invalid_call{record_->who(),
                          "a saved tensor that was made again has other bits than at first: something that no operator "

@@ -462,8 +462,8 @@ class read_list {
   }
 
   std::vector<noted> all_;
-  std::unordered_map<c10::TensorImpl const*, std::size_t>
-      known_;  ///< while the weak reference exists, its address is not reused
+  /// While the weak reference exists, its address is not reused.
+  std::unordered_map<c10::TensorImpl const*, std::size_t> known_;
   storage_set memory_;
   Check check_ = Check::Metadata;
 };
