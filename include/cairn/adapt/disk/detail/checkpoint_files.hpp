@@ -19,6 +19,7 @@
 #include <cairn/core/state_bytes.hpp>
 #include <cairn/core/state_traits.hpp>
 #include <cairn/door/forms.hpp>
+#include <cairn/store/detail/beside.hpp>
 #include <cairn/store/detail/transfers.hpp>
 #include <cairn/store/store.hpp>
 
@@ -114,7 +115,7 @@ class checkpoint_files {
   }
   /// A replay check found another state than before: what this process has written is used by none.
   void is_wrong() noexcept {
-    std::lock_guard const alone{files_};
+    auto const alone = alone_with(beside_);
     if (later_) later_->all.wait();
     folder_.forget_own(slot_index(slots_.size()));
   }
@@ -239,20 +240,19 @@ class checkpoint_files {
   template <class Bar>
   void reversed(step_index open, Bar const& bar) {
     bool const due = journal_.is_due(open, bar);
-    if (!due && (rests_ == nullptr || !journal_.is_to_be_checked())) return;
-    std::unique_lock alone{files_, std::defer_lock};
     if (!due) {
-      if (alone.try_lock()) (void)is_usable(0, true);
+      if (beside_ == nullptr || !journal_.is_to_be_checked()) return;
+      if (std::unique_lock const alone{beside_->files, std::try_to_lock}) (void)is_usable(0, true);
       return;
     }
-    alone.lock();
+    auto const alone = alone_with(beside_);
     if (later_ && journal_.tells_files()) later_->all.wait();
     journal_.commit(open, bar);
   }
   /// Whether the run ends with the reversal that left `open` steps.
   [[nodiscard]] bool ends_at(step_index open) const noexcept { return open > 0 && journal_.is_ending(); }
-  /// While another thread runs `notes` and `reversed`: rests(context) returns when it waits for this one.
-  void runs_beside(void (*rests)(void*), void* context) noexcept { rests_ = rests, context_ = context; }
+  /// Another thread runs `notes` and `reversed`; null: none does.
+  void runs_beside(caller_beside* other) noexcept { beside_ = other; }
 
   /// Whether anybody may ask for a stop.
   [[nodiscard]] bool is_asked() const noexcept { return journal_.is_asked(); }
@@ -262,7 +262,7 @@ class checkpoint_files {
   template <class Frames, class Look>
   [[nodiscard]] bool stops(Frames& frames, step_index i, Look const& look) {
     if (i % leaf_ != 0 || !journal_.asks_to_stop()) return false;
-    if (rests_ != nullptr) rests_(context_);
+    if (beside_ != nullptr) beside_->rests(beside_->context);
     if (later_) later_->all.wait();
     journal_.commits_now();
     if (!journal_.keeps_states()) return true;
@@ -333,7 +333,7 @@ class checkpoint_files {
 
   template <class Frames>
   [[nodiscard]] bool save_later(Frames& frames, slot_index to, step_index i, frame_id k) {
-    std::lock_guard const alone{files_};
+    auto const alone = alone_with(beside_);
     auto& slot = record(to);
     later_->all.forget(frames, to);
     if (slot.has_failed != 0) return slot.has_failed = 0, false;  // what was written there last was not, nor will this be
@@ -418,7 +418,7 @@ class checkpoint_files {
   /// Returns 0, or the number of the system's error.   \param before  the hash of a state before state i
   [[nodiscard]] int write(slot_index slot, step_index i, Value const& state, std::uint64_t before,
                           std::uint64_t& bytes) {
-    std::lock_guard const alone{files_};
+    auto const alone = alone_with(beside_);
     if (int const error = journal_.choices().append(); error != 0) return error;  // without them nobody could use it
     std::uint64_t const hash = hash_of(state);
     std::uint16_t const flags = flags_of(slot, i);
@@ -430,7 +430,7 @@ class checkpoint_files {
   }
   [[nodiscard]] std::uint16_t flags_of(slot_index slot, step_index i) {
     bool const comparable = slot == run_folder::live_slot || can_be_compared(i);
-    bool const usable = is_usable(state_bytes_, rests_ == nullptr) && comparable;
+    bool const usable = is_usable(state_bytes_, beside_ == nullptr) && comparable;
     return usable && !journal_.seam_is_open() ? std::uint16_t{0} : unproven;
   }
   /// See `may_be_used`.
@@ -458,7 +458,7 @@ class checkpoint_files {
   [[nodiscard]] bool read(slot_index slot, step_index i, Value& into) {
     typename Journal::partial_sum beside;
     auto const read_beside = [&](auto& source) { journal_.read_beside(source, beside); };
-    std::lock_guard const alone{files_};
+    auto const alone = alone_with(beside_);
     bool const right = folder_.read_checkpoint(slot, i, into, read_beside);
     std::uint64_t const summed = right ? std::uint64_t(beside.next + 1) : ~std::uint64_t{0};
     if (!journal_.agreed().same(summed) || !right) return false;
@@ -488,9 +488,7 @@ class checkpoint_files {
   std::uint64_t before_ = 0;  // the hash of a state before state `before_of_`
   step_index before_of_ = -1;
   bool is_behind_ = false;
-  std::mutex files_;  // of who uses the folder and what is written from: the sweep, or the caller of one on two threads
-  void (*rests_)(void*) = nullptr;
-  void* context_ = nullptr;
+  caller_beside* beside_ = nullptr;
   std::unique_ptr<behind_files> later_;  // last: its thread ends first
 };
 

@@ -74,7 +74,7 @@ class kept_files {
   template <class Bar>
   void reversed(step_index open, Bar const& bar) { all_->files.reversed(open, bar); }
   [[nodiscard]] bool ends_at(step_index open) const noexcept { return all_->files.ends_at(open); }
-  void runs_beside(void (*rests)(void*), void* context) noexcept { all_->files.runs_beside(rests, context); }
+  void runs_beside(caller_beside* other) noexcept { all_->files.runs_beside(other); }
   [[nodiscard]] bool is_asked() const noexcept { return all_->files.is_asked(); }
   template <class Frames, class Look>
   [[nodiscard]] bool stops(Frames& frames, step_index i, Look const& look) {

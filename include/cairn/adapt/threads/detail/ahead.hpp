@@ -22,6 +22,7 @@
 #include <cairn/run/sweep/detail/frames.hpp>
 #include <cairn/run/sweep/detail/replayed_states.hpp>
 #include <cairn/run/sweep/sweep_report.hpp>
+#include <cairn/store/detail/beside.hpp>
 #include <cairn/store/store.hpp>
 
 namespace cairn::detail {
@@ -344,7 +345,7 @@ class walk_ahead {
  private:
   void start() {
     if constexpr (told)
-      store().runs_beside([](void* self) { static_cast<walk_ahead*>(self)->wait_for_caller(); }, this);
+      store().runs_beside(&beside_);
     thread_.start([](void* self) { static_cast<walk_ahead*>(self)->walk(); }, this);
     walks_ = true;
   }
@@ -379,7 +380,7 @@ class walk_ahead {
       if (k != no_frame && k != next_) ahead_access::take_back(pool_, k);
     });
     if constexpr (with_next) ahead_access::take_next(values_, next_);
-    if constexpr (told) store().runs_beside(nullptr, nullptr);
+    if constexpr (told) store().runs_beside(nullptr);
     pool_.settle_with(settle_.first, settle_.second);
     status_.ran += std::exchange(walked_status_.ran, 0);
     for (auto const part : {&byte_limit::adjoints, &byte_limit::tapes, &byte_limit::terms, &byte_limit::gradient})
@@ -471,6 +472,7 @@ class walk_ahead {
   frame_id next_ = no_frame;
   stop_reason reason_ = stop_reason::done;
   bool recalled_ = false, walks_ = false;
+  caller_beside beside_{{}, [](void* self) { static_cast<walk_ahead*>(self)->wait_for_caller(); }, this};
   std::int64_t waited_ = 0, cold_ = 0;
   moments looked_at_;
 };
