@@ -120,13 +120,15 @@ consteval fault fault_of_term() {
     else return derivative_returns<DF, State, Bar, Params, DP>() ? fault::result : fault::none;
   }
 }
-/// Whether the term is a number. A tool's expression is refused: it would refer to objects that no longer exist.
+/// Whether the term is a number. A tool's expression is refused: it would refer to objects that no longer exist. For a
+/// tool's numbers nothing else may be wrong.
 template <class Fn, class State, class Params, class Scalar>
 consteval bool is_term() {
   if constexpr (!has_term<Fn, State, Params>) return false;
   else {
     using term = term_result<Fn, State, Params>;
-    return (std::is_same_v<term, Scalar> || std::is_arithmetic_v<term>) && fault_of_value<Fn, State, Params>() == fault::none;
+    if constexpr (!std::is_same_v<term, Scalar> && !std::is_arithmetic_v<term>) return false;
+    else return std::is_same_v<Scalar, double> || fault_of_value<Fn, State, Params>() == fault::none;
   }
 }
 

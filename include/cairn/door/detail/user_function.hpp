@@ -80,7 +80,8 @@ struct argument_faults<Fn, call_with<Before...>, call_with<First, After...>> {
     if constexpr (std::is_same_v<First, numbers_step>) {
       using before = arguments<typename Before::passed...>;
       if constexpr (calls_by_name<Fn, typename Before::passed...>) return fault::preset;
-      else if constexpr (requires { Fn::hides_parameters; } || takes_only<Fn, only_for<std::is_arithmetic>, before, typename After::passed...>) {
+      else if constexpr (requires { Fn::hides_parameters; } ||
+                         takes_only<Fn, only_for<std::is_arithmetic>, before, typename After::passed...>) {
         if constexpr (calls<Fn, typename Before::passed...>)
           if constexpr (may_leave_out<Fn>(call_with<>{}, call_with<Before...>{})) return fault::preset;
         if constexpr (floats_index<Fn, before, typename After::passed...>) return fault::floating;
