@@ -46,16 +46,16 @@ namespace cairn::detail {
 
 /// The least seconds of a sweep with a helper, or with a store behind it, by its totals.
 [[nodiscard]] inline double least_overlapped(cost const& sum, workload const& work) {
-  schedule_counts near = sum.counts;
-  double far = 0;
+  schedule_counts in_memory = sum.counts;
+  double moved = 0;
   for (tier const where : all_tiers) {
     if (where == tier::memory) continue;
-    tier_counts& there = near.tiers[std::size_t(where)];
-    far += double(there.peak) * (work.tiers[where].write_seconds + work.tiers[where].read_seconds);
+    tier_counts& there = in_memory.tiers[std::size_t(where)];
+    moved += double(there.peak) * (work.tiers[where].write_seconds + work.tiers[where].read_seconds);
     there = {};
   }
-  double const computing = sum.seconds - seconds_of(sum.counts, work, 0) + seconds_of(near, work, 0);
-  if (work.form.ahead == 0) return greater(computing, far);
+  double const computing = sum.seconds - seconds_of(sum.counts, work, 0) + seconds_of(in_memory, work, 0);
+  if (work.form.ahead == 0) return greater(computing, moved);
   double const n = double(sum.steps), there = n * work.step_seconds,
                adjoints = n * (work.adjoint_seconds +
                                (work.form.adjoint == adjoint_form::recorded ? record_seconds(work) : 0));
