@@ -44,9 +44,13 @@ def near(what, right):
     return f"std::abs({what} - ({right})) < 1e-9"
 
 
+def derivatives(p):
+    return " && ".join([near("r.value", "1.5 * std::pow(0.9, 10)"), near("r.state", "std::pow(0.9, 10)")]
+                       + ([near("r.params", "15 * std::pow(0.9, 9)")] if p else []))
+
+
 def differentiate(step=STEP, adjoint=ADJOINT, f=F, df=DF, p="", right=None):
-    right = right or " && ".join([near("r.value", "1.5 * std::pow(0.9, 10)"), near("r.state", "std::pow(0.9, 10)")]
-                                 + ([near("r.params", "15 * std::pow(0.9, 9)")] if p else []))
+    right = right or derivatives(p)
     return (f"auto r = cairn::differentiate(cairn::model{{{step}, {adjoint}}}, 1.5, {p}{PLAN}, cairn::at_end({f}, {df}));\n"
             f"return {right};")
 
@@ -134,11 +138,9 @@ def stages(forward="double forward(double x) const { return 0.9 * x; }",
             "double r = of_any(std::move(got));\n" + f"return {near('r', right)};")
 
 
-def by_tool(model="[](auto& x) { x *= 0.9; }", f="[](auto const& x) { return x; }", p="", right=None):
-    right = right or " && ".join([near("r.value", "1.5 * std::pow(0.9, 10)"), near("r.state", "std::pow(0.9, 10)")]
-                                 + ([near("r.params", "15 * std::pow(0.9, 9)")] if p else []))
+def by_tool(model="[](auto& x) { x *= 0.9; }", f="[](auto const& x) { return x; }", p=""):
     return (f"auto r = cairn::differentiate(cairn::by_tool(cairn::codipack_tape<>{{}}, {model}), 1.5, {p}{PLAN}, {f});\n"
-            f"return {right};")
+            f"return {derivatives(p)};")
 
 
 RECORD = "struct tape { double x, y; }; tape record(double x) const { return {x, 0.9 * x}; }"

@@ -176,6 +176,16 @@ template <schedule PlanGiven>
   else return tier::memory;
 }
 
+namespace detail {
+template <class Plan>
+[[nodiscard]] constexpr slot_index slots_in_memory(Plan const& plan) {
+  slot_index here = plan.slots();
+  if (has_slot_tiers(plan))
+    for (slot_index slot = 0; slot < plan.slots(); ++slot) here -= slot_tier(plan, slot) != tier::memory;
+  return here;
+}
+}  // namespace detail
+
 /// Whether the plan may save states on tiers other than memory; by default, if it says of one of its slots that it is
 /// on one. A plan of your own that uses tiers has `slot_tier(slot)`, or a member `leaves_memory()`.
 template <schedule PlanGiven>

@@ -122,9 +122,7 @@ sweep_parts predict(Asked const& asked, Plan const& plan,
     slot_index in_memory = plan.slots();
     wide files = 0;
     if constexpr (Asked::on_disk) {
-      for (slot_index slot = 0; slot < plan.slots(); ++slot)
-        in_memory -= slot_tier(plan, slot) != tier::memory;
-      in_memory += sweep_of<decltype(asked.work)>::states_behind(asked.work);
+      in_memory = slots_in_memory(plan) + sweep_of<decltype(asked.work)>::states_behind(asked.work);
       files = sweep_of<decltype(asked.work)>::memory_bytes(asked.work, plan.slots(), values.form.keeps_run);
     }
     if constexpr (!measured_budget<PlanGiven>) {

@@ -107,17 +107,13 @@ struct only_for {
   operator T() const;
 };
 template <class T> struct is_index : std::bool_constant<std::is_integral_v<T> && (sizeof(T) >= sizeof(int))> {};
-template <class T> struct is_short_index : std::bool_constant<std::is_integral_v<T> && (sizeof(T) < sizeof(int))> {};
-using floating_only = only_for<std::is_floating_point>;
 /// In `f(Before..., i, After...)` the index would become a floating-point number, or something too short for it.
 template <class Fn, class Before, class... After>
-inline constexpr bool floats_index = takes_only<Fn, floating_only, Before, After...> &&
+inline constexpr bool floats_index = takes_only<Fn, only_for<std::is_floating_point>, Before, After...> &&
                                      !takes_only<Fn, only_for<is_index>, Before, After...>;
 template <class Fn, class Before, class... After>
-inline constexpr bool shortens_index = takes_only<Fn, only_for<is_short_index>, Before, After...> &&
+inline constexpr bool shortens_index = takes_only<Fn, only_for<std::is_integral>, Before, After...> &&
                                        !takes_only<Fn, only_for<is_index>, Before, After...>;
-template <class Fn, class Before, class... After>
-inline constexpr bool cuts_index = floats_index<Fn, Before, After...> || shortens_index<Fn, Before, After...>;
 /// A function that takes the index, its last argument, as a floating-point number. Most likely it means something else
 /// by that parameter.
 template <class Fn, class... Before>

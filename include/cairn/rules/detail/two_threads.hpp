@@ -33,11 +33,8 @@ namespace cairn::detail {
 /// Frames that helper and caller share on the way back, for steps in place; out of place takes one more of its own.
 template <class Plan>
 [[nodiscard]] constexpr slot_index shared_frames(Plan const& plan, sweep_form form) {
-  slot_index elsewhere = 0;
-  if (has_slot_tiers(plan))
-    for (slot_index slot = 0; slot < plan.slots(); ++slot) elsewhere += slot_tier(plan, slot) != tier::memory;
   slot_index const spare = form.step == step_form::in_place ? 0 : 1;
-  return plan.slots() - elsewhere + working_frames(form, plan.leaf()) - spare - (form.keeps_run ? 1 : 0);
+  return slots_in_memory(plan) + working_frames(form, plan.leaf()) - spare - (form.keeps_run ? 1 : 0);
 }
 
 /// The frames ahead that a budget is best divided by; 0: none is faster than `least`.

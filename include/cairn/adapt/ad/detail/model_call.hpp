@@ -78,17 +78,17 @@ template <class Model, class State, class Plan, class U>
 template <class Model, class State, class Plan, class U>
 using step_data_of = typename decltype(find_step_data<Model, State, Plan, U>())::type;
 
+/// An argument of a model, or none.
 template <class T>
-[[nodiscard]] consteval auto read_unless_none() {
+[[nodiscard]] consteval auto argument_of_model() {
   if constexpr (std::is_same_v<T, no_params> || std::is_same_v<T, no_index>) return call_with<>{};
-  else if constexpr (std::is_same_v<T, step_index>) return call_with<numbers_step>{};
-  else return call_with<reads<T>>{};
+  else return counts_in(arguments<T>{});
 }
 /// What is wrong with a model that can be called in this form.
 template <class Model, class State, class Plan, class U, class Index>
 [[nodiscard]] consteval fault fault_of_model() {
   constexpr auto call =
-      call_with<changes<State>>{} + read_unless_none<Plan>() + read_unless_none<U>() + read_unless_none<Index>();
+      call_with<changes<State>>{} + argument_of_model<Plan>() + argument_of_model<U>() + argument_of_model<Index>();
   if constexpr (!std::is_void_v<typename result_with<Model const, std::remove_const_t<decltype(call)>>::type>)
     return fault::result;
   else return fault_of_call<Model const>(call);

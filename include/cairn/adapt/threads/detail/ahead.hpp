@@ -325,7 +325,8 @@ class walk_ahead {
       ~running() { all.park(); }
     };
     auto const reason = [this] {
-      running const helper{(start(), *this)};
+      start();
+      running const helper{*this};
       return reverse_all();
     }();
     if (ring_.thrown) {
@@ -344,8 +345,7 @@ class walk_ahead {
 
  private:
   void start() {
-    if constexpr (told)
-      store().runs_beside(&beside_);
+    if constexpr (told) store().runs_beside(&beside_);
     thread_.start([](void* self) { static_cast<walk_ahead*>(self)->walk(); }, this);
     walks_ = true;
   }

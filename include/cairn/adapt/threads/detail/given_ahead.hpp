@@ -43,8 +43,7 @@ struct ahead_options : Options {
     if (serial != nullptr) return beside(0);
     if (chosen > 0) return beside(chosen);
     auto alone = beside(0);
-    slot_index slots = 0;  // in memory
-    for (slot_index slot = 0; slot < alone.slots(); ++slot) slots += slot_tier(alone, slot) == tier::memory ? 1 : 0;
+    slot_index const slots = slots_in_memory(alone);
     if (slots < 4 || state == 0) return alone;
     double const sure = 0.93 * (double(alone.counts().advances) + double(alone.steps()) * adjoint);  // to pay
     slot_index const best =

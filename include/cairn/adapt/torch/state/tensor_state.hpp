@@ -114,9 +114,8 @@ struct tensor_traits<std::vector<Part>> {
     for (auto const& part : like) x.push_back(read_tensors(part, from));
     return x;
   }
-  /// Whether both have the same length and the same.
+  /// Whether both have the same length and the same structure.
   static bool same_structure(std::vector<Part> const& x, std::vector<Part> const& y) {
-                                                            ///< structure
     bool same = x.size() == y.size();
     for (std::size_t k = 0; same && k < x.size(); ++k) same = detail::same_structure(x[k], y[k]);
     return same;

@@ -92,8 +92,7 @@ template <class Budget, class State, class Beside = nothing_beside>
     }();
     wide const grown = work.state_bytes > first ? work.state_bytes - first : 0;
     auto made = Budget::files::plan_for(budget, x0, work.form, bytes, grown, *options.leaf);
-    slot_index inside = 0;
-    for (slot_index slot = 0; slot < made.slots(); ++slot) inside += slot_tier(made, slot) == tier::memory;
+    slot_index const inside = slots_in_memory(made);
     slot_index const files = made.slots() - inside;
     work.plan_bytes = made.own_bytes();
     return plan_of(std::move(made), work, files > 0 ? planner::two_level : planner::revolve,

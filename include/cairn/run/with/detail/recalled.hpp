@@ -35,7 +35,8 @@ template <class Fn, class Record, class... Input>
 consteval bool cuts_recalled() {
   if constexpr (one_signature<Fn>) return false;
   else if constexpr (takes_index_and_record<Fn, Record, Input&...>)
-    return cuts_index<Fn, arguments<Input&...>, Record const&> ||
+    return floats_index<Fn, arguments<Input&...>, Record const&> ||
+           shortens_index<Fn, arguments<Input&...>, Record const&> ||
            narrows<Fn, Record, arguments<Input&..., step_index const&>> ||
            cuts_params<Fn>(arguments<>{}, arguments<Input&...>{}, arguments<step_index const&, Record const&>{});
   else return cuts_params<Fn>(arguments<>{}, arguments<Input&..., Record const&>{}, arguments<>{});
