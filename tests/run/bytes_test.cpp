@@ -229,3 +229,25 @@ TEST_CASE("so they do in long loops, by all kinds of plans", "[long]") {
     check_changing(cairn::store_all(200), direction);
   }
 }
+
+TEST_CASE("where all states fit, each frees its memory when it is dropped, unless a workspace keeps it for the next sweep") {
+  constexpr step_index n = 40;
+  constexpr std::size_t size = 16 * 1024;
+  bytes const x0(size);
+  std::size_t held[n];
+  auto const step = [](bytes&, step_index) {};
+  auto const adjoint = [&](bytes const&, char&, step_index i) { held[i] = heap::held; };
+  auto const freed = [&](auto const& plan, auto&... work) {
+    (void)cairn::gradient(step, x0, plan, char{1}, adjoint, work...);
+    return (held[n - 1] - held[0]) / size;
+  };
+  CHECK(freed(cairn::store_all(n)) >= n - 2);
+  CHECK(freed(cairn::revolve{n, n}) >= n - 2);
+  CHECK(freed(cairn::revolve{n, n - 1}) >= n - 2);
+  CHECK(freed(cairn::revolve{n, n - 2}) == 0);  // a state is made again
+  auto work = cairn::workspace_for<bytes>(cairn::store_all(n));
+  CHECK(freed(cairn::store_all(n), work) == 0);
+  heap::mark const mark;
+  CHECK(freed(cairn::store_all(n), work) == 0);
+  CHECK(mark.allocated() == 0);
+}

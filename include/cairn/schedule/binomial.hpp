@@ -52,9 +52,9 @@ namespace detail {
 /// What the cursor stores with a kept state: the numbers of the rule for the steps after that state, with s slots,
 /// including that of the state itself.
 struct bracket {
-  step_index p = 0;  ///< beta(s, t-1); less than the number of steps if that is 2 or more
-  step_index q = 0;  ///< beta(s-1, t-1)
-  step_index t = 0;  ///< the repetition number, or one more if beta(s, t-1) equals the number of steps
+  step_index p;  ///< beta(s, t-1); less than the number of steps if that is 2 or more
+  step_index q;  ///< beta(s-1, t-1)
+  step_index t;  ///< the repetition number, or one more if beta(s, t-1) equals the number of steps
 };
 
 /// \pre steps >= 0, slots >= 1

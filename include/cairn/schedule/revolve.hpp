@@ -135,8 +135,8 @@ class revolve {
     /// action, which would have to be passed in memory.
     [[gnu::noinline]] constexpr void begin() {
       if (end_ > 1) {
-        kept_.assign(detail::entries_for(total_), {});
-        kept_[0].ahead = first_;
+        kept_.resize_for_overwrite(detail::entries_for(total_));
+        kept_[0] = {0, first_};
       }
       top_ = unslotted_ - 1;
       phase_ = end_ < 2 ? phase::turn : unslotted_ == 0 ? phase::save : phase::advance;

@@ -50,22 +50,13 @@ class table {
  public:
   constexpr table() = default;
   /// `size` value-initialised elements.
-  constexpr explicit table(std::size_t size)
-      : data_{size > 0 ? made(size) : nullptr}, size_{size}, capacity_{size} {}
-  constexpr table(table const& other)
-      : data_{other.size_ > 0 ? made(other.size_) : nullptr}, size_{other.size_}, capacity_{other.size_} {
-    copy(other);
-  }
-  constexpr table(table&& other) noexcept
-      : data_{other.data_}, size_{other.size_}, capacity_{other.capacity_} {
-    other.data_ = nullptr;
-    other.size_ = other.capacity_ = 0;
-  }
+  constexpr explicit table(std::size_t size) { assign(size, T{}); }
+  constexpr table(table const& other) { *this = other; }
+  constexpr table(table&& other) noexcept { *this = std::move(other); }
   constexpr table& operator=(table const& other) {
     if (this == &other) return *this;
-    if (other.size_ > capacity_) allocate(other.size_);
-    size_ = other.size_;
-    copy(other);
+    resize_for_overwrite(other.size_);
+    for (std::size_t k = 0; k < size_; ++k) data_[k] = other.data_[k];
     return *this;
   }
   constexpr table& operator=(table&& other) noexcept {
@@ -79,9 +70,13 @@ class table {
 
   /// `size` copies of `value`. If it throws for want of memory, the table is empty.
   constexpr void assign(std::size_t size, T const& value) {
+    resize_for_overwrite(size);
+    for (std::size_t k = 0; k < size; ++k) data_[k] = value;
+  }
+  /// `size` elements, to be written before they are read: those of new memory have no value.
+  constexpr void resize_for_overwrite(std::size_t size) {
     if (size > capacity_) allocate(size);
     size_ = size;
-    for (std::size_t k = 0; k < size; ++k) data_[k] = value;
   }
   /// By any integer: numbers of slots are signed.
   [[nodiscard]] constexpr T& operator[](auto k) noexcept { return data_[std::size_t(k)]; }
@@ -93,19 +88,14 @@ class table {
   [[nodiscard]] constexpr T const* end() const noexcept { return data_ + size_; }
 
  private:
-  [[nodiscard]] static constexpr T* made(std::size_t size) {
-    return allocated(size, sizeof(T), [=] { return new T[size]{}; });
-  }
-  /// Frees the old memory first: two tables at once would exceed what a plan has counted.
+  /// New memory is not set, so that a page of it is not touched before it is used. Frees the old memory first: two
+  /// tables at once would exceed what a plan has counted.
   constexpr void allocate(std::size_t size) {
     delete[] data_;
     data_ = nullptr;
     size_ = capacity_ = 0;
-    data_ = made(size);
+    data_ = allocated(size, sizeof(T), [=] { return std::is_constant_evaluated() ? new T[size]{} : new T[size]; });
     size_ = capacity_ = size;
-  }
-  constexpr void copy(table const& other) noexcept {
-    for (std::size_t k = 0; k < size_; ++k) data_[k] = other.data_[k];
   }
 
   T* data_ = nullptr;

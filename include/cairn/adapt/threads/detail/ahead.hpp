@@ -82,11 +82,11 @@ struct ahead_access {
   }
   template <class T>
   [[nodiscard]] static bool has_free(frames<T> const& pool) noexcept {
-    return pool.free_ != no_frame || pool.expired_ != no_frame;
+    return pool.free_ != no_frame || pool.known_ < pool.in_play_ || pool.expired_ != no_frame;
   }
   template <class T>
   [[nodiscard]] static std::int64_t free_count(frames<T> const& pool) noexcept {
-    std::int64_t n = 0;
+    std::int64_t n = pool.in_play_ - pool.known_;
     for (frame_id k = pool.free_; k != no_frame; k = pool.record(k).next) ++n;
     return n;
   }

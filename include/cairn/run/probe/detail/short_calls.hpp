@@ -102,6 +102,7 @@ class short_calls {
   }
   void copy_states(std::size_t count) {
     if (slot_index(count) > copies_.limit()) copies_.begin(slot_index(count));
+    while (copies_.known() < slot_index(count)) (void)copies_.take();
     for (std::size_t k = 0; k < count; ++k) copies_.copy_in(*x_, frame_id(k));
   }
   void run_step(frame_id k) {

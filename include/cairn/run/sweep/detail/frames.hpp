@@ -47,9 +47,9 @@ struct frame_sum {
 
 /// What is known of frames, whatever they hold.
 struct frame_book {
-  table<frame_record> records_;
+  raw_array<frame_record> records_;  // the first `known_` are made; the others are not touched before they are taken
+  slot_index most_ = 0, known_ = 0, in_play_ = 0;
   frame_id free_ = no_frame, expired_ = no_frame, last_expired_ = no_frame;
-  slot_index in_play_ = 0;
   void* store_ = nullptr;
   void const* cursor_ = nullptr;
   mutable frame_sum sum_;
@@ -57,6 +57,7 @@ struct frame_book {
   byte_limit limit_;
   bool limited_ = false;  // there is a budget
   bool grown_ = false;    // something is larger than planned
+  step_index once_ = -2;  // states up to this one are not made again
 };
 
 /// Frames of a state, or of a snapshot. A frame without an owner keeps its memory, and its state until the frame is
@@ -88,31 +89,25 @@ class frames : frame_book {
 
   /// Forgets all owners; states of an earlier sweep stay as memory to be reused.
   /// \param most  number of frames   \param held_back  how many of these only `allow_all` makes available
-  void begin(slot_index most, slot_index held_back = 0) {
-    if (entries_for(most) != records_.size()) {
+  /// \param once  states up to this one free their memory when nobody owns them, because no other state needs it
+  void begin(slot_index most, slot_index held_back = 0, step_index once = -2) {
+    if (most != most_) {
       destroy_all();
-      states_ = raw_array<T>{};
-      records_ = table<frame_record>{};
+      most_ = known_ = 0;
+      states_ = {}, records_ = {};
       states_ = raw_array<T>{entries_for(most)};
-      records_ = table<frame_record>(entries_for(most));  // last: its size says that there is memory for states
-      sum_ = {};
+      records_ = raw_array<frame_record>{entries_for(most)};
+      most_ = most;
     }
     in_play_ = most - held_back;
-    for (frame_id k = in_play_; k < most; ++k) destroy(k);
-    free_ = expired_ = last_expired_ = no_frame;
-    for (auto& f : records_) f.at = -1, f.owners = 0, f.anchored = false;
-    push_all_free();
+    once_ = once;
+    sum_ = {};
+    for (; known_ > in_play_; --known_) destroy(known_ - 1);
+    for (frame_id k = 0; k < known_; ++k) record(k).at = -1;
+    reclaim([](auto const&) {});
   }
   /// Makes available the frames that were held back, after all others, because they have no memory yet.
-  void allow_all() noexcept {
-    frame_id* end = &free_;
-    while (*end != no_frame) end = &record(*end).next;
-    for (; in_play_ < limit(); ++in_play_) {
-      *end = in_play_;
-      end = &record(in_play_).next;
-      *end = no_frame;
-    }
-  }
+  void allow_all() noexcept { in_play_ = most_; }
 
   /// `settle` is called when no frame is left, so that a store may release some.
   void settle_with(settle_fn settle, void* store) noexcept {
@@ -139,11 +134,7 @@ class frames : frame_book {
   [[nodiscard]] T const& state(frame_id k) const noexcept { return states_.get()[k]; }
   void keep(frame_id k) noexcept { ++record(k).owners; }
   void release(frame_id k) noexcept {
-    auto& f = record(k);
-    if (--f.owners == 0) {
-      if (f.anchored) push_expired(k);
-      else push_free(k);
-    }
+    if (--record(k).owners == 0) let_go(k);
   }
   /// Releases the frame of a handle, if it has one.
   void forget(frame_id& handle) noexcept {
@@ -152,6 +143,7 @@ class frames : frame_book {
   [[nodiscard]] frame_id take() {
     frame_id k = free_;
     if (k != no_frame) free_ = record(k).next;
+    else if (known_ < in_play_) records_.get()[k = known_++] = {.weighed = sum_.known};
     else k = take_expired();
     auto& f = record(k);
     f.owners = 1;
@@ -186,8 +178,10 @@ class frames : frame_book {
   [[nodiscard]] step_index at(frame_id k) const noexcept { return record(k).at; }
   void set_at(frame_id k, step_index i) noexcept { record(k).at = i; }
   [[nodiscard]] bool shared(frame_id k) const noexcept { return record(k).owners > 1; }
-  [[nodiscard]] slot_index limit() const noexcept { return slot_index(records_.size()); }
-  [[nodiscard]] frame_record const& record(frame_id k) const noexcept { return records_[std::size_t(k)]; }
+  [[nodiscard]] slot_index limit() const noexcept { return most_; }
+  /// Frames [0, known()) have been taken before.
+  [[nodiscard]] slot_index known() const noexcept { return known_; }
+  [[nodiscard]] frame_record const& record(frame_id k) const noexcept { return records_.get()[k]; }
   void anchor(frame_id k) noexcept { record(k).anchored = true; }
 
   /// Takes every frame from its owners; then each claim that `claimed` makes adds one owner to a frame. The states in
@@ -195,7 +189,7 @@ class frames : frame_book {
   template <class Claimed>
   void reclaim(Claimed claimed) noexcept {
     free_ = expired_ = last_expired_ = no_frame;
-    for (auto& f : records_) f.owners = 0, f.anchored = false;
+    for (frame_id k = 0; k < known_; ++k) record(k).owners = 0, record(k).anchored = false;
     claimed([this](frame_id k) { ++record(k).owners; });
     push_all_free();
   }
@@ -220,7 +214,7 @@ class frames : frame_book {
   /// Bytes of the largest state held.
   [[nodiscard]] wide largest() const {
     wide most = limit_.state;
-    for (frame_id k = 0; k < limit(); ++k)
+    for (frame_id k = 0; k < known_; ++k)
       if (wide const bytes = weight(k); bytes > most) most = bytes;
     return most;
   }
@@ -236,7 +230,7 @@ class frames : frame_book {
   }
   /// Frees the memory of frames that nobody owns.
   void shed() noexcept {
-    for (frame_id k = 0; k < limit(); ++k)
+    for (frame_id k = 0; k < known_; ++k)
       if (record(k).owners == 0 && record(k).constructed) destroy(k), record(k).at = -1;
   }
   /// A state is in a frame, or about to be copied to another one.
@@ -270,8 +264,13 @@ class frames : frame_book {
         step_index at;
         ~guard() { frame.at = at; }
       } ends{record(handle), -1};
-      if (varies && limited_) run_limited(step, handle, from, to, failed);
-      else run_in_place(step, state(handle), from, to, failed);
+      for (step_index i = from, end; i < to; i = end) {
+        end = varies && limited_ ? i + 1 : to;
+        run_in_place(step, state(handle), i, end, failed);
+        if (!varies || !limited_) break;
+        failed = end;
+        check_limit(std::as_const(*this).state(handle));
+      }
       ends.at = to;
     } else {
       run_between_frames(step, handle, from, to, failed);
@@ -302,7 +301,7 @@ class frames : frame_book {
         for (int k = 0; k < sum_.count; ++k) weigh(sum_.touched[k]);
       else {
         sum_.bytes = 0;
-        for (frame_id k = 0; k < limit(); ++k) weigh(k);
+        for (frame_id k = 0; k < known_; ++k) weigh(k);
       }
       sum_.count = 0;
       sum_.known = true;
@@ -354,9 +353,13 @@ class frames : frame_book {
     record(k).constructed = true;
     ++constructed_;
   }
-  [[nodiscard]] frame_record& record(frame_id k) noexcept { return records_[std::size_t(k)]; }
+  [[nodiscard]] frame_record& record(frame_id k) noexcept { return records_.get()[k]; }
+  [[gnu::noinline]] void let_go(frame_id k) noexcept {
+    if (record(k).anchored) push_expired(k);
+    else push_free(k);
+  }
   void push_free(frame_id k) noexcept {
-    if (record(k).constructed && !has_exact_capacity(std::as_const(*this).state(k))) {
+    if (record(k).constructed && (record(k).at <= once_ || !has_exact_capacity(std::as_const(*this).state(k)))) {
       destroy(k);
       record(k).at = -1;
     }
@@ -366,7 +369,7 @@ class frames : frame_book {
   /// Puts all frames without an owner on the free list, those with memory on top.
   void push_all_free() noexcept {
     for (bool const constructed : {false, true})
-      for (frame_id k = in_play_; k-- > 0;)
+      for (frame_id k = known_; k-- > 0;)
         if (record(k).owners == 0 && record(k).constructed == constructed) push_free(k);
   }
   void push_expired(frame_id k) noexcept {
@@ -408,15 +411,6 @@ class frames : frame_book {
   }
   [[nodiscard]] bool has_capacity_of(T const& from, frame_id target) const {
     return record(target).constructed && same_capacity(from, state(target));
-  }
-  template <class Step>
-  [[gnu::noinline, gnu::cold]] void run_limited(Step& step, frame_id handle, step_index from, step_index to,
-                                                step_index& failed) {
-    for (step_index i = from; i < to; ++i) {
-      run_in_place(step, state(handle), i, i + 1, failed);
-      failed = i + 1;
-      check_limit(std::as_const(*this).state(handle));
-    }
   }
   void copy_anew(T const& from, frame_id target) {
     if constexpr (varies) {
@@ -477,7 +471,7 @@ class frames : frame_book {
     if (std::exchange(record(k).constructed, false)) --constructed_, states_.get()[k].~T();
   }
   void destroy_all() noexcept {
-    for (frame_id k = 0; k < limit(); ++k) destroy(k);
+    for (frame_id k = 0; k < known_; ++k) destroy(k);
   }
   void swap(frames& other) noexcept {
     std::swap(states_, other.states_);

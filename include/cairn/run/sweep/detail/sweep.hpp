@@ -128,6 +128,8 @@ class sweep : public within_budget<sweep<State, Plan, Store, Options>, State, st
     if (notes_stop_) note_stop();
   }
 
+  /// Called before `begin`: the workspace ends with this sweep.
+  void is_the_last() noexcept { once_ = true; }
   /// Called before the first action of a plan.
   /// \throws invalid_plan   if the store does not have its tiers   \throws out_of_memory, and what copies of x0 throw
   template <class Step, class X0>
@@ -445,8 +447,13 @@ class sweep : public within_budget<sweep<State, Plan, Store, Options>, State, st
     slot_index const least = working_frames(form, plan.leaf());
     if (form.keeps_run) form.adjoint = adjoint_form::with_next;
     slot_index const most = working_frames(form, plan.leaf());
+    auto const n = step_index(plan.steps());
+    bool once = copied_state<State> && once_ && ahead_ == 0 && plan.leaf() == 1 && slot_index(plan.slots()) >= n - 1;
+    if constexpr (requires { plan.counts(); }) once = once && plan.counts().advances < wide(n);
+    else once = false;
     bool const read_again = initial_is_free(plan) || (budgeted::shrinks && budgeted::limit().budget != unknown_bytes);  // the plan for fewer slots loads it
-    return {plan.slots(), most + (pinned ? 1 : 0), most - least, form.keeps_run, read_again, ends_, ahead_};
+    return {plan.slots(), most + (pinned ? 1 : 0), most - least, form.keeps_run, read_again, ends_, ahead_,
+            once ? n - 2 : -2};
   }
   [[nodiscard]] replay_ledger::setup check_setup(Plan const& plan, bool keeps_run, bool knows_length) const {
     replay_check const asked = work_.options_.verify;
@@ -585,6 +592,7 @@ class sweep : public within_budget<sweep<State, Plan, Store, Options>, State, st
   object_ends ends_ = object_ends::anywhere;
   step_index live_wanted_ = -1;  // a resumed sweep begins with this state
   slot_index ahead_ = 0;  // frames for a helper
+  bool once_ = false;     // the workspace ends with this sweep
   bool notes_stop_ = false, goes_on_ = false;
 };
 

@@ -24,6 +24,7 @@ struct sweep_setup {
   bool initial_is_free = false;  ///< the plan may load the initial state, which is in none of its slots
   object_ends ends = object_ends::anywhere;  ///< where an object is after the sweep
   slot_index ahead = 0;  ///< of `working`, those for a helper, without which a sweep can go on
+  step_index once = -2;  ///< states up to this one are not made again, and no later sweep uses their memory
   sweep_shape shape = {};                    ///< what a store is told; without `plan` if it does not ask
 };
 
@@ -255,7 +256,7 @@ class sweep_memory {
   /// initial state.
   [[nodiscard]] frame_id before(step_index i) const noexcept {
     frame_id best = initial_;
-    for (frame_id k = 0; k < pool_.limit(); ++k)
+    for (frame_id k = 0; k < pool_.known(); ++k)
       if (pool_.at(k) <= i && pool_.at(k) > pool_.at(best)) best = k;
     return best;
   }
@@ -450,7 +451,7 @@ class sweep_memory {
 
   /// A frame that holds state i, or no_frame.
   [[nodiscard]] frame_id frame_holding(step_index i, frame_id other_than = no_frame) const noexcept {
-    for (frame_id k = 0; k < pool_.limit(); ++k)
+    for (frame_id k = 0; k < pool_.known(); ++k)
       if (k != other_than && pool_.at(k) == i && pool_.record(k).constructed) return k;
     return no_frame;
   }
@@ -507,7 +508,7 @@ class sweep_memory {
   }
   void make_frames(sweep_setup const& setup, slot_index held_back) {
     slots_ = setup.slots, ahead_ = setup.ahead;
-    pool_.begin(limit(setup), held_back);
+    pool_.begin(limit(setup), held_back, setup.once);
     clear_records(setup.slots);
   }
   void clear_records(slot_index slots) {
