@@ -3,8 +3,11 @@
 // cairn:CHECKPOINTS, cairn's over its tape of one step.
 #include <cairn/adapt/adolc.hpp>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <stdexcept>
+#include <unistd.h>
 #include <cairn/adapt/ad.hpp>
 #include "../peers/fisher.hpp"
 
@@ -78,12 +81,19 @@ std::vector<double> by_cairn(cairn::slot_index checkpoints) {
       .state;
 }
 
-/// ADOL-C reads the sizes of buffers from the working directory.
-void enlarge_buffers(std::filesystem::path const& folder) {
+/// ADOL-C reads the sizes of buffers from the working directory, as the program starts: it starts once more there.
+void enlarge_buffers(std::filesystem::path const& folder, char** words) {
+  char const* const done = "CAIRN_LARGE_BUFFERS";
+  if (std::getenv(done) != nullptr) return;
   std::filesystem::current_path(folder);
-  std::ofstream settings{".adolcrc"};
-  for (char const* buffer : {"OBUFSIZE", "LBUFSIZE", "VBUFSIZE", "TBUFSIZE"})
-    settings << '"' << buffer << "\" \"" << entries() << "\"\n";
+  {
+    std::ofstream settings{".adolcrc"};
+    for (char const* buffer : {"OBUFSIZE", "LBUFSIZE", "VBUFSIZE", "TBUFSIZE"})
+      settings << '"' << buffer << "\" \"" << entries() << "\"\n";
+  }
+  setenv(done, "1", 1);
+  execv("/proc/self/exe", words);
+  throw std::runtime_error{"adolc_peer: cannot start again in " + folder.string()};
 }
 
 }  // namespace
@@ -95,7 +105,7 @@ int main(int argc, char** argv) {
   if (auto const checkpoints = peer::checkpoints_of(name); checkpoints > 0) {
     methods = {{peer::with_checkpoints("own", checkpoints), 0, [=] { return own(int(checkpoints)); }},
                {peer::with_checkpoints("cairn", checkpoints), 0, [=] { return by_cairn(checkpoints); }}};
-    if (argc > 2) enlarge_buffers(std::filesystem::path{argv[2]}.parent_path());
+    if (argc > 2) enlarge_buffers(std::filesystem::absolute(argv[2]).parent_path(), argv);
   }
   return peer::serve(argc, argv, methods);
 }

@@ -79,11 +79,11 @@ struct adolc_record {
 /// Recordings are reversed directly from memory: forward values are kept as they are computed (`trace_on(tag, 1)`), and
 /// `trace_off(1)`, after which 2.7.2 crashes, is never called. The first two recordings, those of a seed and of a leaf,
 /// have ADOL-C's usual buffers. Later buffers are an eighth larger than the largest that were filled, which saves small
-/// leaves most of the memory and half of the time. ADOL-C writes what does not fit to files `*.tap` in the working
-/// directory, whose names contain the tag, and reads it back. A recording in files is not replayed: the next one has
-/// larger buffers. The files are removed with the tape, by `clear`, and where an exception ends a recording. Processes
-/// that share a working directory, such as the ranks of MPI, need different tags because of these files: tags that are
-/// not given are made from the process id.
+/// leaves most of the memory and half of the time; the third recording gives the rest back to the system, with glibc.
+/// ADOL-C writes what does not fit to files `*.tap` in the working directory, whose names contain the tag, and reads it
+/// back. A recording in files is not replayed: the next one has larger buffers. The files are removed with the tape, by
+/// `clear`, and where an exception ends a recording. Processes that share a working directory, such as the ranks of
+/// MPI, need different tags because of these files: tags that are not given are made from the process id.
 /// If the model divides by a constant c, ADOL-C multiplies by 1 / c, which may differ from double in the last bit.
 class adolc_tape : detail::adolc_record {
  public:
@@ -131,6 +131,7 @@ class adolc_tape : detail::adolc_record {
     varying_.clear();
     trace_on(tag_, 1, entries_[0], entries_[1], entries_[2], entries_[3]);
     traced_ = true;
+    if (measured_ == 2) give_memory_back();  // the first two, larger ones are free
   }
   /// The next independent variable.
   void independent(adouble& v, double value) {

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <deque>
 #include <optional>
 #include <stdexcept>
 #include <tuple>
@@ -26,6 +27,21 @@ using tape = cairn::codipack_tape<>;
 using numbers = std::vector<double>;
 template <class T>
 using vec = std::vector<T>;
+/// Numbers between two that are not differentiated.
+template <class T>
+struct framed : vec<T> {};
+
+}  // namespace
+
+template <class To>
+struct cairn::rebind_scalar<framed<double>, To> {
+  using type = framed<To>;
+  static void shape(framed<double> const& from, framed<To>& into) { into.assign(from.begin(), from.end()); }
+  template <class Framed, class F>
+  static void visit(Framed& x, F& f) { f(x[1]), f(x[2]), f(x[3]); }
+};
+
+namespace {
 
 /// x <- a x (1 - x) for each number; the gradient of a logistic map.
 struct logistic {
@@ -185,6 +201,21 @@ TEST_CASE("scalars are rebound only in class templates", "[ad]") {
   STATIC_REQUIRE(cairn::ad_tape<tape>);
   STATIC_REQUIRE(!cairn::ad_tape<int>);
   STATIC_REQUIRE(!cairn::ad_tape<numbers>);
+}
+
+TEST_CASE("numbers are listed as they are visited", "[ad]") {
+  auto const listed = []<class State>(State const& x) {
+    numbers of{0.5};
+    cairn::detail::scalars_of<State, codi::RealReverse>::list(x, of);
+    return of;
+  };
+  CHECK(listed(numbers{1, 2, 3}) == numbers{0.5, 1, 2, 3});
+  CHECK(listed(numbers{}) == numbers{0.5});
+  CHECK(listed(std::array<double, 2>{1, 2}) == numbers{0.5, 1, 2});
+  CHECK(listed(std::deque<double>{1, 2}) == numbers{0.5, 1, 2});
+  CHECK(listed(framed<double>{numbers{1, 2, 3, 4, 5}}) == numbers{0.5, 2, 3, 4});
+  CHECK(listed(std::tuple{1.0, 7, numbers{2}}) == numbers{0.5, 1, 2});
+  CHECK(listed(2.0) == numbers{0.5, 2});
 }
 
 TEST_CASE("loops of no step, of one, and empty states have gradients", "[ad]") {

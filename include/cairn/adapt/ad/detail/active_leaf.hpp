@@ -43,12 +43,11 @@ class active_leaf {
                      std::vector<std::size_t>& layout) {
     values.clear();
     layout.clear();
-    auto const note = [&values](double const& v) { values.push_back(v); };
     auto const note_size = [&layout](std::size_t size) { layout.push_back(size); };
     input_counts counts;
-    all<State>::visit(x, note);
+    all<State>::list(x, values);
     counts.of_state = values.size();
-    all<own_params>::visit(primal.own(), note);
+    all<own_params>::list(primal.own(), values);
     all<State>::shape(x, state_);
     all<own_params>::shape(primal.own(), params_);
     all<State>::each_size(x, note_size);
@@ -57,7 +56,7 @@ class active_leaf {
       grow(controls_, steps);
       for (step_index i = steps.first; i < steps.last; ++i) {
         all<control>::shape(primal.control_at(i), of(controls_, steps, i));
-        all<control>::visit(primal.control_at(i), note);
+        all<control>::list(primal.control_at(i), values);
         all<control>::each_size(primal.control_at(i), note_size);
       }
     }
@@ -67,7 +66,7 @@ class active_leaf {
       for (step_index i = steps.first; i < steps.last; ++i) {
         step_data const data = primal.template data_at<State>(i);
         all<step_data>::shape(data, of(data_, steps, i));
-        all<step_data>::visit(data, note);
+        all<step_data>::list(data, values);
         all<step_data>::each_size(data, note_size);
       }
     }

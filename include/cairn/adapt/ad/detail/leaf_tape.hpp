@@ -94,9 +94,8 @@ class leaf_tape {
       if (lasting && r.recorded == wanted && r.layout == r.recorded_layout && r.terms == r.recorded_terms &&
           layout_of<State>(bar, r.sizes) == r.layout_after && tool_.replay(r.values.data())) {
         r.seeds.assign(terms, 1.0);
-        auto const seed = [&r](double const& v) { r.seeds.push_back(v); };
-        all<State>::visit(std::as_const(bar), seed);
-        all<own_params>::visit(std::as_const(Primal::own_of(*gradient)), seed);
+        all<State>::list(bar, r.seeds);
+        all<own_params>::list(Primal::own_of(*gradient), r.seeds);
         r.gap = gap_of_replay(r, primal, x, steps, all<State>::count(bar), terms);
         bool const sampled = std::has_single_bit(++r.replays);
         if (r.gap == 0 && !sampled) return answer(r, primal, x, bar, gradient, of_state, steps);
@@ -175,8 +174,7 @@ class leaf_tape {
   /// The same: its numbers.
   template <class State>
   static void list_numbers(kept_leaf<State>& r, Primal const& primal, State const& x, step_index at) {
-    auto const list = [&r](double const& v) { r.behind.push_back(v); };
-    all<State>::visit(x, list);
+    all<State>::list(x, r.behind);
     r.behind_at = at;
     r.behind_loop = primal.loops();
   }
@@ -206,7 +204,9 @@ class leaf_tape {
     if (!r.trusted || r.rounding.size() != count) r.rounding.assign(count, 0);
     r.trusted = true;
     double const *found = tool_.replayed(), *right = r.behind.data();
-    if (std::equal(found, found + count, right)) return 0;
+    bool same = true;
+    for (std::size_t k = 0; k < count; ++k) same &= rounded(r.rounding[k], found[k], right[k]);
+    if (same) return 0;
     difference apart;
     for (std::size_t k = 0; k < count; ++k)
       apart.see(rounded(r.rounding[k], found[k], right[k]) ? right[k] : found[k], right[k]);
@@ -262,13 +262,12 @@ class leaf_tape {
       tool_.dependent(v);
       r.seeds.push_back(1);
     });
-    auto const seed = [&r](double const& v) { r.seeds.push_back(v); };
     auto const leave = [this](scalar& v) { tool_.dependent(v); };
     if (!steps.ending) {
       (void)layout_of<State>(r.numbers.state(), r.layout_after);
       check_bar(all<State>::count(bar), all<State>::count(r.numbers.state()),
                 layout_of<State>(bar, r.sizes) == r.layout_after);
-      all<State>::visit(std::as_const(bar), seed);
+      all<State>::list(bar, r.seeds);
       all<State>::visit(r.numbers.state(), leave);
       if constexpr (can_replay<State>)
         if (r.gap > 0) {
@@ -282,7 +281,7 @@ class leaf_tape {
         }
     }
     if (gradient != nullptr) {
-      all<own_params>::visit(std::as_const(Primal::own_of(*gradient)), seed);
+      all<own_params>::list(Primal::own_of(*gradient), r.seeds);
       all<own_params>::visit(r.numbers.params(), leave);
     }
     tool_.end();
@@ -302,8 +301,7 @@ class leaf_tape {
     if (!r.replayed.empty()) check_replayed(r, steps.first);
     most_bytes_ = (std::max)(most_bytes_, wide(tool_.bytes()) + bytes_of(r));
     if (all<State>::count(bar) != of_state || !same_layout<State>(x, bar, r.sizes)) copy_state(x, bar);
-    std::size_t k = 0;
-    auto const take = [&](double& v) { v = r.values[k++]; };
+    auto take = [from = std::as_const(r.values).data()](double& v) mutable { v = *from++; };
     all<State>::visit(bar, take);
     if (gradient == nullptr) return;
     all<own_params>::visit(Primal::own_of(*gradient), take);

@@ -3,9 +3,11 @@
 /// \file scalars.hpp  The scalars of a state over double, and of the same state over a tool's scalar, in the same
 /// order.
 #include <cstddef>
+#include <iterator>
 #include <tuple>
 #include <type_traits>
 #include <utility>
+#include <vector>
 #include <cairn/adapt/ad/rebind_scalar.hpp>
 #include <cairn/core/detail/aggregate.hpp>
 #include <cairn/core/state_traits.hpp>
@@ -46,6 +48,13 @@ concept element_range = requires(Args& x) {
   x.size();
   requires std::is_lvalue_reference_v<decltype(*x.begin())>;
 } && (tuple_like<Args> || ring_like<Args> || requires(Args& x) { x.resize(x.size()); });
+
+/// Whether all elements are at `data()`, in the order of a visit.
+template <class Args>
+inline constexpr bool in_one_block = matrix_like<Args> || requires(Args const& x) {
+  { x.begin() } -> std::contiguous_iterator;
+  x.data() + x.size();
+};
 
 /// Visits a state over double, of type Args, and the same state over `To`, of type BarOf. If A and B are the same type,
 /// nothing is differentiated: a member that is double for every scalar is a constant.
@@ -166,6 +175,16 @@ struct scalars_of {
     auto const add = [&sum](auto const&) { ++sum; };
     visit(x, add);
     return sum;
+  }
+
+  /// Appends the scalars of a state over double.
+  static void list(Args const& x, std::vector<double>& into) {
+    if constexpr (element::is_scalar && !visited_by_trait<Args, To> && in_one_block<Args>)
+      into.insert(into.end(), x.data(), x.data() + x.size());  // `push_back` checks the capacity for each
+    else {
+      auto const put = [&into](double const& v) { into.push_back(v); };
+      visit(x, put);
+    }
   }
 
  private:
