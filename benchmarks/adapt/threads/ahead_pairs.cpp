@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Gradients on two threads, and on one, against a loop by hand that stores all states in one flat, reused slab. Wall
 // clock: each figure is the median of the ratios of interleaved rounds; rounds in which other processes took more than
-// 6 % of a core are thrown away. Every gradient is compared bit for bit.
+// 6 % of a core are thrown away. Every gradient is compared bit for bit. No sweep on two threads can take less than each
+// step and each adjoint once, over states in the cache, while the other core runs steps, too: that is timed beside them.
 //   ahead_pairs [diffusion|wave|lstm|large|scalar|all] [rounds] [seconds] [states]
 //   ahead_pairs busy   two threads over one: while two other processes keep both cores busy, and on one core alone
 #include "../../pairs.hpp"
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -13,6 +15,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 #include <csignal>
 #include <sched.h>
@@ -223,6 +226,23 @@ void measure(char const* name, Model model, step_index n, cairn::slot_index stat
                     for (step_index i = n; i-- > 0;) model.adjoint(&slab[std::size_t(i) * size], bar, i);
                     check(bar);
                   }, {}});
+  auto const once = [&](Model& with) {
+    field x = x0, x1(size), bar = x0;
+    for (step_index i = 0; i < n; ++i) with.step(x.data(), x1.data(), i), x.swap(x1);
+    for (step_index i = n; i-- > 0;) with.adjoint(x0.data(), bar, i);
+  };
+  rows.push_back({"each step and adjoint once, nothing kept", [&] { once(model); }, {}});
+  rows.push_back({"the same, the other core runs steps", [&] {
+                    std::atomic<bool> done{false};
+                    std::thread other{[&, with = model] {
+                      field x = x0, x1(size);
+                      for (step_index i = 0; !done.load(std::memory_order_relaxed); ++i)
+                        with.step(x.data(), x1.data(), i), x.swap(x1);
+                    }};
+                    once(model);
+                    done = true;
+                    other.join();
+                  }, {}});
   std::vector<lstm::activations> kept;
   if constexpr (std::is_same_v<Model, lstm>) {
     kept.resize(std::size_t(n));
@@ -320,12 +340,23 @@ void measure(char const* name, Model model, step_index n, cairn::slot_index stat
     std::printf("  %-42s %6.3f  processor %6.3f  %s\n", r.name.c_str(), median(r.ratios), median(r.processor),
                 r.why);
   if (advised > 0) {
-    double best = 1e9;
-    for (std::size_t k = 1; k < rows.size(); ++k)
-      if (rows[k].name.find("revolve") != std::string::npos || rows[k].name.find("budget_of") != std::string::npos)
-        best = std::min(best, median(rows[k].ratios));
+    // The best by one half of the rounds is compared in the other half: the least of several medians is below all.
+    auto const half_of = [](std::vector<double> const& all, std::size_t odd) {
+      std::vector<double> some;
+      for (std::size_t k = odd; k < all.size(); k += 2) some.push_back(all[k]);
+      return some.empty() ? all : some;
+    };
+    double over_best[2];
+    for (std::size_t odd : {0u, 1u}) {
+      std::size_t best = advised;
+      for (std::size_t k = 1; k < rows.size(); ++k)
+        if ((rows[k].name.find("revolve") != std::string::npos || rows[k].name.find("budget_of") != std::string::npos) &&
+            median(half_of(rows[k].ratios, odd)) < median(half_of(rows[best].ratios, odd)))
+          best = k;
+      over_best[odd] = median(half_of(rows[advised].ratios, 1 - odd)) / median(half_of(rows[best].ratios, 1 - odd));
+    }
     std::printf("  advised over the better of one and two threads %.3f, over what it predicts %.3f\n",
-                median(rows[advised].ratios) / best, median(rows[advised].ratios) * median(by_hand) / predicted);
+                (over_best[0] + over_best[1]) / 2, median(rows[advised].ratios) * median(by_hand) / predicted);
   }
   std::fflush(stdout);
 }

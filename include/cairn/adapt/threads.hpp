@@ -90,8 +90,8 @@ struct helper_rules {
   /// Neither happens on idle cores because a plan runs many steps between two reversals.
   [[nodiscard]] static constexpr bool recalls(walk_measures const& m) noexcept {
     bool const starved =
-        m.helper_ran >= 0 && m.waited > 0.1 * m.time && m.helper_ran < 0.8 * (m.time - m.helper_slept);
-    return starved || (m.again > 0 && m.time > 1.1 * (m.again + m.time - m.waited));
+        m.helper_ran >= 0 && m.waited > 0.1 * m.time && m.helper_ran < 0.8 * (m.time - m.helper_slept - m.moved);
+    return starved || (m.again > 0 && m.time > 1.1 * (m.again + m.moved + m.time - m.waited));
   }
 };
 

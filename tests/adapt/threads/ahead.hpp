@@ -20,11 +20,12 @@ using cairn::step_index;
 /// What the rules of `eager` answer.
 inline bool recalls = false, pays = true;
 inline int cores = 2, looks = 0;
+inline double transfers = 0;  // the sum of what the looks have seen
 struct rules : cairn::detail::helper_rules {
   static constexpr std::int64_t spin_ns = 3'000, window_ns = 0, look_after = 1;
   static int cores() { return ahead::cores; }
   static bool pays(double, step_index) { return ahead::pays; }
-  static bool recalls(cairn::detail::walk_measures const&) { return ++looks, ahead::recalls; }
+  static bool recalls(cairn::detail::walk_measures const& m) { return ++looks, transfers += m.moved, ahead::recalls; }
 };
 struct eager {
   int threads = 2;

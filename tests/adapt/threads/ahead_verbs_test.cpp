@@ -190,8 +190,11 @@ TEST_CASE("stores are used by the helper alone; those that are told of reversals
     CHECK(bar == pendulum::stored{60}.gradient);
     return report.serial != nullptr ? report.serial : "";
   };
+  ahead::transfers = 0;
   CHECK(with(frames) == "");
+  CHECK(ahead::transfers == 0);
   CHECK(with(bytes) == "");
+  CHECK(ahead::transfers > 0);
   CHECK(with(late) == "");
   CHECK(with(losing) == "");
   told all;
@@ -359,12 +362,14 @@ TEST_CASE("a warm sweep on two threads allocates nothing") {
 TEST_CASE("the rules recall a helper without a core or without use, and none on idle cores") {
   using rules = cairn::detail::helper_rules;
   cairn::detail::walk_measures const bound_by_steps{4e6, 3.5e6, 4e6, 4e6, 0}, bound_by_adjoints{4e6, 0, 3e6, 3e6, 1e6},
-      no_core{4e6, 3e6, 2e6, 2e6, 0}, slower{4e6, 3e6, 1.5e6, 4e6, 0}, unknown{4e6, 3.5e6, 0, -1, 0};
+      no_core{4e6, 3e6, 2e6, 2e6, 0}, slower{4e6, 3e6, 1.5e6, 4e6, 0}, unknown{4e6, 3.5e6, 0, -1, 0},
+      bound_by_reads{4e6, 3e6, 1.5e6, 1.5e6, 0, 2.5e6};
   CHECK(!rules::recalls(bound_by_steps));
   CHECK(!rules::recalls(bound_by_adjoints));
   CHECK(rules::recalls(no_core));
   CHECK(rules::recalls(slower));
   CHECK(!rules::recalls(unknown));
+  CHECK(!rules::recalls(bound_by_reads));
   CHECK(!rules::pays(5, 1'000'000));
   CHECK(!rules::pays(1'000, 20));
   CHECK(rules::pays(2'000, 1'000));

@@ -140,6 +140,7 @@ struct walk_measures {
   double again = 0;         ///< what the helper's steps would have taken the caller; 0 if not known
   double helper_ran = -1;   ///< processor time of the helper; below 0 if not known
   double helper_slept = 0;  ///< of `time` the helper waited for frames
+  double moved = 0;         ///< of `time` the helper wrote and read states, which the caller would have done
 };
 
 /// A report alone: of reversals it needs nothing that the helper's actions do not show.
@@ -163,15 +164,18 @@ struct shared_view {
     }
   }
 };
-/// The observer of the helper's walk: counts the steps. What the caller does, the caller shows.
-template <class Observer>
+/// The observer of the helper's walk: counts the steps and what they would have taken. What the caller does, the caller
+/// shows.   \tparam Moves  saves and loads take time, those of a store that keeps no frames
+template <class Observer, bool Moves>
 struct helpers_view {
   shared_view<Observer>& shared;
-  std::int64_t ran = 0;
+  std::int64_t ran = 0, moved_ns = 0;
   void operator()(event const& e) {
     auto const& a = e.what();
     if (a.kind == action_kind::reverse || a.kind == action_kind::done) return;
     if (e.moment() == moment::after && a.kind == action_kind::advance) ran += a.to - a.from;
+    if (Moves && (a.kind == action_kind::save || a.kind == action_kind::load))
+      moved_ns += e.moment() == moment::after ? now_ns() : -now_ns();
     if constexpr (shared_view<Observer>::seen) shared.show_helpers(e);
   }
   [[nodiscard]] static std::int64_t clock_now()
@@ -182,15 +186,15 @@ struct helpers_view {
 };
 
 /// The helper's `user`.
-template <class By>
+template <class By, class View>
 struct handing : no_hooks {
   handoff& ring;
-  std::int64_t const& ran;
+  View const& counted;
   bool paused = false;
-  handing(handoff& to, std::int64_t const& counted) noexcept : ring{to}, ran{counted} {}
+  handing(handoff& to, View const& by) noexcept : ring{to}, counted{by} {}
   template <class States>
   std::uint64_t reverse(States& states, action const& a) {
-    handed_state next{no_frame, a.from, a.to, ran};
+    handed_state next{no_frame, a.from, a.to, counted.ran, counted.moved_ns};
     if constexpr (By::tells_ends && requires { states.end_behind_live(a.to); }) next.end = states.end_behind_live(a.to);
     auto& values = ahead_access::values(states);
     auto& pool = values.limits();
@@ -352,8 +356,8 @@ class walk_ahead {
   /// On the helper's thread.
   void walk() noexcept {
     try {
-      helpers_view<Observer> observer{shared_};
-      handing<By> hands{ring_, observer.ran};
+      helpers_view<Observer, !keeps_frames<std::remove_reference_t<decltype(values_.store())>>> observer{shared_};
+      handing<By, decltype(observer)> hands{ring_, observer};
       reason_ = execute(cursor_, walked_, step_, hands, observer, walked_status_);
       ring_.put_at_once({});
     } catch (walk_is_stopped const&) {
@@ -404,7 +408,7 @@ class walk_ahead {
       reverse(e);
       if constexpr (with_next) next_ = e.frame;
       ring_.done.raise(k + 1 - ring_.holds_back);
-      if (!recalled_ && (waits || k - looked >= Rules::look_after) && look(k, e.ran)) {
+      if (!recalled_ && (waits || k - looked >= Rules::look_after) && look(k, e)) {
         ring_.recalled.store(true, std::memory_order_relaxed);
         recalled_ = true;
       }
@@ -433,13 +437,14 @@ class walk_ahead {
     }
   }
   /// Whether the caller is to go on alone: asked now and then.
-  [[nodiscard]] bool look(std::int64_t k, std::int64_t ran) {
-    moments const now{now_ns(), waited_, ran, -1, ring_.done.slept_ns()};
+  [[nodiscard]] bool look(std::int64_t k, handed_state const& e) {
+    moments const now{now_ns(), waited_, e.ran, -1, ring_.done.slept_ns(), e.moved_ns};
     if (now.time - looked_at_.time < Rules::window_ns) return false;
     moments const then = std::exchange(looked_at_, now);
     looked_at_.helper_ran = thread_.ran_ns();
     walk_measures seen{double(now.time - then.time), double(now.waited - then.waited),
-                       double(now.ran - then.ran) * step_ns_, -1, double(now.slept - then.slept)};
+                       double(now.ran - then.ran) * step_ns_, -1, double(now.slept - then.slept),
+                       double(now.moved - then.moved)};
     if (k < cold_) seen.again = 0;  // a frame is slow the first time it is written, which says nothing about the next
     if (then.helper_ran >= 0) seen.helper_ran = double(looked_at_.helper_ran - then.helper_ran);
     // One look may be wrong, three in a row are not. A sweep too short for three goes on where the last one left off.
@@ -451,7 +456,7 @@ class walk_ahead {
   }
 
   struct moments {
-    std::int64_t time = 0, waited = 0, ran = 0, helper_ran = 0, slept = 0;
+    std::int64_t time = 0, waited = 0, ran = 0, helper_ran = 0, slept = 0, moved = 0;
   };
 
   Cursor& cursor_;

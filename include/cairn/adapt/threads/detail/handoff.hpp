@@ -74,6 +74,7 @@ struct handed_state {
   frame_id frame = no_frame;
   step_index from = 0, to = 0;  ///< the steps that are reversed from it
   std::int64_t ran = 0;         ///< steps that the helper has run up to here
+  std::int64_t moved_ns = 0;    ///< what its saves and loads have taken, over a store that keeps no frames
   end_hash end = {};            ///< of the state behind these steps, if a replay check knows it
 };
 /// Thrown on the helper's thread, to leave its walk.
