@@ -215,6 +215,7 @@ set(CAIRN_NEEDS
   "/arrays/blitz => cairn_blitz"
   "/adapt/disk/zstd => cairn::zstd"
   "/petsc_peer[^/]*$ => cairn_petsc"
+  "/peers/(fisher|diffusion|wave|lstm)_peer => cairn::disk cairn::threads"
   "\\.cu$ => cairn_nvcc")
 function(cairn_needs_of result source)
   set(needs "")

@@ -9,9 +9,9 @@ XLA flushes subnormal numbers, which other programs keep unless they are told: a
 modes are compared. With --subnormals kept torch and cairn do as they do without a word, and JAX flushes still; each row
 says what its program does.
 
-Every (case, method) is a process of its own; each is pinned to the same processor and set to use one thread. A
-process first makes one gradient, whose memory is measured, and then waits. Timings are taken in turn, one sample of
-each process a round, and are of user CPU: `us/step` is the median of the rounds, `x nested` the median of each round's
+Every (case, method) is a process of its own; each is pinned to the same processor and set to use one thread, but for
+cairn's `threads`, with a second core. A process first makes one gradient, whose memory is measured, and then waits. Timings are taken in turn, one sample of
+each process a round, and are of user CPU, of `threads` and `disk` by the clock: `us/step` is the median of the rounds, `x nested` the median of each round's
 ratio to JAX's nested scan in the same round. Every gradient is compared with one in float64 (reference.py): |g -
 reference| / |reference| may be ten times what rounding does to that same reference in float32, which is measured, too;
 ten, for other orders of sums, fused multiply-adds and functions good to a few units in the last place. Else the program
@@ -30,6 +30,8 @@ here = pathlib.Path(__file__).resolve().parent
 cases = ("diffusion", "wave", "lstm", "scalar")
 flags = ("-O2", "-O3 -march=native")
 least_sample = 0.2  # seconds
+by_the_clock = ("threads", "disk")  # methods of which not all time is of one core's
+cores = os.sched_getaffinity(0)  # before this process is pinned to one
 
 
 def identifier(text):
@@ -47,12 +49,14 @@ def methods(case, programs, python, library):
         if case == "diffusion":
             yield "diffrax", "recursive", [python, here / "jax_peer.py", case, "diffrax", "FILE"]
     for these in flags:
-        for method in ("store_all", "uniform", "revolve", "leaf"):
+        beside = () if case == "scalar" else by_the_clock
+        for method in ("store_all", "uniform", "revolve", "leaf", *beside):
             yield f"cairn {these}", method, [programs / f"peers_{case}_peer{identifier(these)}", method, "FILE"]
 
 
 class process:
     def __init__(self, who, method, command, scratch):
+        self.on_two = method.startswith("threads")
         self.row = {"who": who, "method": method}
         self.file = pathlib.Path(scratch, identifier(who + method))
         self.command = [str(self.file) if part == "FILE" else str(part) for part in command]
@@ -71,7 +75,8 @@ class process:
         """Runs the program, up to what it says of its first gradient."""
         environment = {**os.environ, "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
         self.child = subprocess.Popen(self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors,
-                                      text=True, env=environment)
+                                      text=True, env=environment,
+                                      preexec_fn=self.on_two and (lambda: os.sched_setaffinity(0, cores)) or None)
         return json.loads(self.child.stdout.readline())
 
     def stop(self):
@@ -133,6 +138,8 @@ def run_case(case, options, python, library):
                 p.sample()
         nested = next((p for p in timed if (p.row["who"], p.row["method"]) == ("jax", "nested")), None)
         for p in timed:
+            if p.row["method"] in by_the_clock:
+                p.samples = p.clock_samples
             p.row |= {"case": case, "steps": n, "us_per_step": 1e6 * statistics.median(p.samples) / n,
                       "seconds": p.samples, "gradients_a_sample": p.times}
             if nested:
@@ -185,7 +192,8 @@ def main():
         rows += made
     versions = sorted({row["version"] for row in rows if "version" in row})
     print("\n" + "; ".join(versions)
-          + f"; user CPU, medians of {options.rounds} interleaved rounds, one thread on one processor")
+          + f"; user CPU ({' and '.join(by_the_clock)}: clock), medians of {options.rounds} interleaved rounds, one "
+          "thread on one processor (threads: two)")
     options.out.write_text(json.dumps({"rounds": options.rounds, "versions": versions, "rows": rows}, indent=1) + "\n")
     print(f"written: {options.out}")
     return 0 if all(row.get("agrees", True) for row in rows) else 1

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Diffusion in one dimension, periodic: u <- u + c (u_left - 2 u + u_right), 4,096 floats, 10^4 steps; the gradient of
 // sum u^2 with respect to c.
+#include "beside.hpp"
 #include "peer.hpp"
 
 namespace {
@@ -44,10 +45,10 @@ struct problem {
   }
 };
 
-/// \param adjoint_of  makes the adjoint that adds to a field
-template <class Plan, class MakeAdjoint>
+/// \param adjoint_of  makes the adjoint that adds to a field   \param last  make the last arguments of a gradient
+template <class Plan, class MakeAdjoint, class... Last>
 peer::method way(char const* name, problem const& given, Plan const& plan, cairn::adjoint_form form,
-                 cairn::wide tape_bytes, MakeAdjoint adjoint_of) {
+                 cairn::wide tape_bytes, MakeAdjoint adjoint_of, Last... last) {
   cairn::wide const state = cairn::bytes_of(given.u0);
   auto const cost = cairn::estimate(plan, {.state_bytes = state,
                                            .state_inline_bytes = sizeof(field),
@@ -55,7 +56,7 @@ peer::method way(char const* name, problem const& given, Plan const& plan, cairn
                                            .adjoint_bytes = state,
                                            .tape_bytes = tape_bytes,
                                            .form = {cairn::step_form::out_of_place, form}});
-  return {name, cost.peak_bytes, [&given, plan, adjoint_of] {
+  return {name, sizeof...(Last) == 0 ? cost.peak_bytes : 0, [=, &given]() mutable {
             field sum(cells + 2 * edge);
             auto const step = [&](field const& u, field& u1) { diffuse(u.data(), given.c.data(), u1.data()); };
             auto const seed = [](field const& u) {
@@ -64,7 +65,7 @@ peer::method way(char const* name, problem const& given, Plan const& plan, cairn
               return bar;
             };
             auto adjoint = adjoint_of(sum);
-            cairn::gradient(step, given.u0, plan, seed, adjoint);
+            cairn::gradient(cairn::concurrent(step), given.u0, plan, seed, adjoint, last()...);
             return field(sum.begin() + edge, sum.end() - edge);
           }};
 }
@@ -94,6 +95,9 @@ int main(int argc, char** argv) {
                      {way("store_all", given, cairn::store_all(steps), one_step, 0, one),
                       way("uniform", given, cairn::uniform{steps}, one_step, 0, one),
                       way("revolve", given, cairn::revolve{steps, 50}, one_step, 0, one),
+                      way("threads", given, cairn::revolve{steps, 38}, one_step, 0, one, peer::helper(12)),
+                      way("disk", given, cairn::multistage{steps, 25, 25}, one_step, 0, one,
+                          peer::files(argc > 2 ? argv[2] : "")),
                       way("leaf", given, cairn::leaves{steps, leaf_steps, cairn::revolve{steps / leaf_steps, 31}}, leaf,
                           (leaf_steps - 1) * state, leaves)});
 }

@@ -2,6 +2,7 @@
 // An LSTM over 1,000 steps, batch 16, 64 inputs, 256 units; the gradient of sum h^2 with respect to both weight
 // matrices and the bias.
 #include <Eigen/Core>
+#include "beside.hpp"
 #include "peer.hpp"
 
 namespace {
@@ -113,8 +114,9 @@ void back(state const& x, bar_state& bar, problem const& of, step_index first, s
   sum.b += g.rowwise().sum();
 }
 
-template <class Plan>
-peer::method way(char const* name, problem const& given, Plan const& plan) {
+/// \param last  make the last arguments of a gradient
+template <class Plan, class... Last>
+peer::method way(char const* name, problem const& given, Plan const& plan, Last... last) {
   step_index const leaf_steps = plan.leaf();
   cairn::wide const bytes = sizeof(state) + 2 * half * sizeof(float),
                     tape_bytes = cairn::wide(leaf_steps * (gates + 2 * units) + units) * batch * sizeof(float);
@@ -124,7 +126,7 @@ peer::method way(char const* name, problem const& given, Plan const& plan) {
                                            .adjoint_bytes = sizeof(bar_state) + 2 * half * sizeof(float),
                                            .tape_bytes = tape_bytes,
                                            .form = {cairn::step_form::in_place, cairn::adjoint_form::leaf}});
-  return {name, cost.peak_bytes, [&given, plan, leaf_steps] {
+  return {name, sizeof...(Last) == 0 ? cost.peak_bytes : 0, [=, &given]() mutable {
             tape work(leaf_steps);
             parameters sum;
             sum.each([](float& v) { v = 0; });
@@ -134,7 +136,7 @@ peer::method way(char const* name, problem const& given, Plan const& plan) {
               back(x, bar, given, first, last, work, sum);
             };
             auto const seed = [](state const& x) { return bar_state{2 * hidden(x), matrix::Zero(units, batch)}; };
-            cairn::gradient(advance, state(2 * half), plan, seed, adjoint);
+            cairn::gradient(cairn::concurrent(advance), state(2 * half), plan, seed, cairn::concurrent(adjoint), last()...);
             std::vector<float> flat;
             flat.reserve(std::size_t(gates * (inputs + units + 1)));
             sum.each([&](float v) { flat.push_back(v); });
@@ -150,5 +152,7 @@ int main(int argc, char** argv) {
   return peer::serve(argc, argv,
                      {way("store_all", given, cairn::store_all(steps)), way("uniform", given, cairn::uniform{steps}),
                       way("revolve", given, cairn::revolve{steps, 50}),
+                      way("threads", given, cairn::revolve{steps, 38}, peer::helper(12)),
+                      way("disk", given, cairn::multistage{steps, 25, 25}, peer::files(argc > 2 ? argv[2] : "")),
                       way("leaf", given, cairn::leaves{steps, leaf_steps, cairn::store_all(steps / leaf_steps)})});
 }

@@ -2,6 +2,7 @@
 // Waves on a torus, leapfrog: next = 2 u - before + c laplace(u), 64 x 64 floats, 10^4 steps; the gradient of sum u^2
 // with respect to c.
 #include <utility>
+#include "beside.hpp"
 #include "peer.hpp"
 
 namespace {
@@ -92,10 +93,10 @@ struct problem {
   problem() { start.u[edge + side / 2 * side + side / 2] = start.before[edge + side / 2 * side + side / 2] = 1; }
 };
 
-/// \param adjoint_of  makes the adjoint that adds to a field
-template <class Plan, class MakeAdjoint>
+/// \param adjoint_of  makes the adjoint that adds to a field   \param last  make the last arguments of a gradient
+template <class Plan, class MakeAdjoint, class... Last>
 peer::method way(char const* name, problem const& given, Plan const& plan, cairn::adjoint_form form,
-                 cairn::wide tape_bytes, MakeAdjoint adjoint_of) {
+                 cairn::wide tape_bytes, MakeAdjoint adjoint_of, Last... last) {
   cairn::wide const state = cairn::bytes_of(given.start.u) + cairn::bytes_of(given.start.before);
   auto const cost = cairn::estimate(plan, {.state_bytes = state,
                                            .state_inline_bytes = sizeof(wave),
@@ -103,7 +104,7 @@ peer::method way(char const* name, problem const& given, Plan const& plan, cairn
                                            .adjoint_bytes = state,
                                            .tape_bytes = tape_bytes,
                                            .form = {cairn::step_form::in_place, form}});
-  return {name, cost.peak_bytes, [&given, plan, adjoint_of] {
+  return {name, sizeof...(Last) == 0 ? cost.peak_bytes : 0, [=, &given]() mutable {
             field sum = empty_field();
             auto const advance = [&](wave& w, step_index) { step(w, given.c); };
             auto const seed = [](wave const& w) {
@@ -112,7 +113,7 @@ peer::method way(char const* name, problem const& given, Plan const& plan, cairn
               return bar;
             };
             auto adjoint = adjoint_of(sum);
-            cairn::gradient(advance, given.start, plan, seed, adjoint);
+            cairn::gradient(cairn::concurrent(advance), given.start, plan, seed, adjoint, last()...);
             return field(sum.begin() + edge, sum.end() - edge);
           }};
 }
@@ -143,6 +144,9 @@ int main(int argc, char** argv) {
                      {way("store_all", given, cairn::store_all(steps), one_step, 0, one),
                       way("uniform", given, cairn::uniform{steps}, one_step, 0, one),
                       way("revolve", given, cairn::revolve{steps, 100}, one_step, 0, one),
+                      way("threads", given, cairn::revolve{steps, 75}, one_step, 0, one, peer::helper(25)),
+                      way("disk", given, cairn::multistage{steps, 50, 50}, one_step, 0, one,
+                          peer::files(argc > 2 ? argv[2] : "")),
                       way("leaf", given, cairn::leaves{steps, leaf_steps, cairn::revolve{steps / leaf_steps, 27}}, leaf,
                           (leaf_steps - 1) * one_field, leaves)});
 }

@@ -1,20 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Counts the heap of a whole program, third parties' malloc included: glibc's functions under names of their own do the
-// work. Blocks count with all of their usable bytes. To be included by one source file of a program with one thread.
+// work. Blocks count with all of their usable bytes. To be included by one source file of a program.
 #include <malloc.h>
+#include <atomic>
 #include <cerrno>
 #include <cstddef>
 
 namespace counted_heap {
 
-inline std::size_t held = 0, peak = 0, blocks = 0;
+inline std::atomic<std::size_t> held{0}, peak{0}, blocks{0};
 
 /// What is held now; `peak` starts again from there.
-inline std::size_t begin() { return peak = held; }
+inline std::size_t begin() { return peak = held.load(); }
 inline void* taken(void* block) noexcept {
-  if (block != nullptr) held += malloc_usable_size(block), ++blocks;
-  if (held > peak) peak = held;
+  if (block != nullptr) {
+    std::size_t const now = held += malloc_usable_size(block);
+    for (std::size_t before = peak; now > before && !peak.compare_exchange_weak(before, now);) {}
+    ++blocks;
+  }
   return block;
 }
 inline void given(void* block) noexcept {

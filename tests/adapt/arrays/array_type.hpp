@@ -72,7 +72,7 @@ void check_array_type(Make const& make, At const& at, std::size_t count) {
   }
 
   if constexpr (Known & bytes) {
-    auto const held = counted_heap::held, blocks = counted_heap::blocks;
+    std::size_t const held = counted_heap::held, blocks = counted_heap::blocks;
     T const copy = copy_of(x0);
     auto const taken = counted_heap::held - held;
     auto const rounded = 64 * (counted_heap::blocks - blocks);  // malloc rounds up, and aligns
