@@ -114,9 +114,9 @@ void back(state const& x, bar_state& bar, problem const& of, step_index first, s
   sum.b += g.rowwise().sum();
 }
 
-/// \param last  make the last arguments of a gradient
+/// \param more  make the last arguments of a gradient
 template <class Plan, class... Last>
-peer::method way(char const* name, problem const& given, Plan const& plan, Last... last) {
+peer::method way(char const* name, problem const& given, Plan const& plan, Last... more) {
   step_index const leaf_steps = plan.leaf();
   cairn::wide const bytes = sizeof(state) + 2 * half * sizeof(float),
                     tape_bytes = cairn::wide(leaf_steps * (gates + 2 * units) + units) * batch * sizeof(float);
@@ -136,7 +136,8 @@ peer::method way(char const* name, problem const& given, Plan const& plan, Last.
               back(x, bar, given, first, last, work, sum);
             };
             auto const seed = [](state const& x) { return bar_state{2 * hidden(x), matrix::Zero(units, batch)}; };
-            cairn::gradient(cairn::concurrent(advance), state(2 * half), plan, seed, cairn::concurrent(adjoint), last()...);
+            cairn::gradient(cairn::concurrent(advance), state(2 * half), plan, seed, cairn::concurrent(adjoint),
+                            more()...);
             std::vector<float> flat;
             flat.reserve(std::size_t(gates * (inputs + units + 1)));
             sum.each([&](float v) { flat.push_back(v); });
