@@ -47,7 +47,6 @@ packages = {"ADOL-C": "libadolc-dev", "PETSc": "petsc-dev"}
 bit_for_bit = ("cairn", "cairn on two threads", "cairn on disk")  # as with every state stored
 lacking = ("not installed", "no such program")  # as compare.process says it
 absent = [
-    ("PETSc with Revolve", "Debian builds PETSc without it; its two levels stand in"),
     ("ADOL-C with every state stored", "the tape of the whole loop would take tens of GB"),
 ]
 
@@ -79,8 +78,8 @@ def tools(options, case):
     for path in built(options.programs, "peers_fisher_peer"):
         yield Tool(group, "cairn", program(path), "revolve:{}".format, "store_all", "Revolve", "peers_fisher_peer")
     path = (built(options.programs, "peers_fisher_peer") or ["none"])[-1]
-    for name, method, how in (("cairn on two threads", "threads:{}", "Revolve, a quarter of the states ahead"),
-                              ("cairn on disk", "disk:{}", "multistage, half of the states in files")):
+    for name, method, how in (("cairn on two threads", "threads:{}", "Revolve, 1/4 ahead"),
+                              ("cairn on disk", "disk:{}", "multistage, 1/2 in files")):
         yield Tool(group, name, program(path), method.format, None, how, "peers_fisher_peer")
     python = [(options.environment or pathlib.Path("none")) / "bin" / "python"]
     yield Tool(group, "pyrevolve over numpy", script(python, "pyrevolve_peer.py"), "revolve:{}".format,
