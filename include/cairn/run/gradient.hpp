@@ -100,7 +100,7 @@ Bar one_sweep(Asked const& asked, Parts const& parts,
     auto&& observer = asked.watching();
     sweep run{work, "cairn::gradient", asked.options};
     run.keep_within(limit);
-    if constexpr (std::is_same_v<std::remove_cvref_t<decltype(asked.work)>, own_workspace>) run.is_the_last();
+    if constexpr (std::is_same_v<std::remove_cvref_t<decltype(asked.work)>, own_workspace>) run.is_last();
     run.begin(step, std::forward<X0>(x0), plan, {shape_of_step<Step, State>().form, shape.form});
     way_back user{step, adjoint, run.tapes(), tapes_of(plan)};
     run.run_plan(step, user, observer);

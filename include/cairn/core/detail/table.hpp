@@ -60,10 +60,7 @@ class table {
     return *this;
   }
   constexpr table& operator=(table&& other) noexcept {
-    T* const data = data_;
-    std::size_t const size = size_, capacity = capacity_;
-    data_ = other.data_, size_ = other.size_, capacity_ = other.capacity_;
-    other.data_ = data, other.size_ = size, other.capacity_ = capacity;
+    std::swap(data_, other.data_), std::swap(size_, other.size_), std::swap(capacity_, other.capacity_);
     return *this;
   }
   constexpr ~table() { delete[] data_; }
@@ -108,9 +105,10 @@ class table {
 class growing_table {
  public:
   growing_table() = default;
-  growing_table(growing_table&& other) noexcept { swap(other); }
+  growing_table(growing_table&& other) noexcept { *this = std::move(other); }
   growing_table& operator=(growing_table&& other) noexcept {
-    swap(other);
+    std::swap(first_, other.first_), std::swap(more_, other.more_);
+    std::swap(blocks_, other.blocks_), std::swap(size_, other.size_);
     return *this;
   }
   ~growing_table() { end(); }
@@ -146,12 +144,6 @@ class growing_table {
       delete[] block;
       block = nullptr;
     }
-  }
-  void swap(growing_table& other) noexcept {
-    std::swap(first_, other.first_);
-    std::swap(more_, other.more_);
-    std::swap(blocks_, other.blocks_);
-    std::swap(size_, other.size_);
   }
 
   table<std::uint64_t> first_;

@@ -80,9 +80,10 @@ class frames : frame_book {
   };
 
   frames() = default;
-  frames(frames&& other) noexcept { swap(other); }
+  frames(frames&& other) noexcept { *this = std::move(other); }
   frames& operator=(frames&& other) noexcept {
-    swap(other);
+    std::swap(states_, other.states_), std::swap(settle_, other.settle_), std::swap(look_, other.look_);
+    std::swap(static_cast<frame_book&>(*this), static_cast<frame_book&>(other));
     return *this;
   }
   ~frames() { destroy_all(); }
@@ -103,8 +104,9 @@ class frames : frame_book {
     once_ = once;
     sum_ = {};
     for (; known_ > in_play_; --known_) destroy(known_ - 1);
-    for (frame_id k = 0; k < known_; ++k) record(k).at = -1;
-    reclaim([](auto const&) {});
+    free_ = expired_ = last_expired_ = no_frame;
+    for (frame_id k = 0; k < known_; ++k) record(k).at = -1, record(k).owners = 0, record(k).anchored = false;
+    push_all_free();
   }
   /// Makes available the frames that were held back, after all others, because they have no memory yet.
   void allow_all() noexcept { in_play_ = most_; }
@@ -134,7 +136,11 @@ class frames : frame_book {
   [[nodiscard]] T const& state(frame_id k) const noexcept { return states_.get()[k]; }
   void keep(frame_id k) noexcept { ++record(k).owners; }
   void release(frame_id k) noexcept {
-    if (--record(k).owners == 0) let_go(k);
+    auto& f = record(k);
+    if (--f.owners == 0) {
+      if (f.anchored) push_expired(k);
+      else push_free(k);
+    }
   }
   /// Releases the frame of a handle, if it has one.
   void forget(frame_id& handle) noexcept {
@@ -143,8 +149,7 @@ class frames : frame_book {
   [[nodiscard]] frame_id take() {
     frame_id k = free_;
     if (k != no_frame) free_ = record(k).next;
-    else if (known_ < in_play_) records_.get()[k = known_++] = {.weighed = sum_.known};
-    else k = take_expired();
+    else k = take_other();
     auto& f = record(k);
     f.owners = 1;
     f.at = -1;
@@ -231,7 +236,7 @@ class frames : frame_book {
   /// Frees the memory of frames that nobody owns.
   void shed() noexcept {
     for (frame_id k = 0; k < known_; ++k)
-      if (record(k).owners == 0 && record(k).constructed) destroy(k), record(k).at = -1;
+      if (record(k).owners == 0 && record(k).constructed) end_state(k);
   }
   /// A state is in a frame, or about to be copied to another one.
   /// \throws states_too_large   if they are beyond the limit, and before they are copied
@@ -264,13 +269,8 @@ class frames : frame_book {
         step_index at;
         ~guard() { frame.at = at; }
       } ends{record(handle), -1};
-      for (step_index i = from, end; i < to; i = end) {
-        end = varies && limited_ ? i + 1 : to;
-        run_in_place(step, state(handle), i, end, failed);
-        if (!varies || !limited_) break;
-        failed = end;
-        check_limit(std::as_const(*this).state(handle));
-      }
+      if (varies && limited_) run_limited(step, handle, from, to, failed);
+      else run_in_place(step, state(handle), from, to, failed);
       ends.at = to;
     } else {
       run_between_frames(step, handle, from, to, failed);
@@ -354,15 +354,12 @@ class frames : frame_book {
     ++constructed_;
   }
   [[nodiscard]] frame_record& record(frame_id k) noexcept { return records_.get()[k]; }
-  [[gnu::noinline]] void let_go(frame_id k) noexcept {
-    if (record(k).anchored) push_expired(k);
-    else push_free(k);
-  }
+  [[gnu::noinline]] void end_state(frame_id k) noexcept { destroy(k), record(k).at = -1; }
   void push_free(frame_id k) noexcept {
-    if (record(k).constructed && (record(k).at <= once_ || !has_exact_capacity(std::as_const(*this).state(k)))) {
-      destroy(k);
-      record(k).at = -1;
-    }
+    if constexpr (!is_flat<T>())
+      if (auto const& f = record(k);
+          f.constructed && (f.at <= once_ || !has_exact_capacity(std::as_const(*this).state(k))))
+        end_state(k);
     record(k).next = free_;
     free_ = k;
   }
@@ -378,9 +375,13 @@ class frames : frame_book {
     else record(last_expired_).next = k;
     last_expired_ = k;
   }
-  /// The frame dropped first is reused first: of the states of the turn, those late in the loop are the cheapest to
-  /// recompute.
-  [[gnu::noinline]] frame_id take_expired() {
+  /// One that was never taken, or an expired one: the frame dropped first is reused first, because of the states of the
+  /// turn those late in the loop are the cheapest to recompute.
+  [[gnu::noinline]] frame_id take_other() {
+    if (known_ < in_play_) {
+      records_.get()[known_] = {.weighed = sum_.known};
+      return known_++;
+    }
     if (expired_ == no_frame && settle_ != nullptr) {
       settle_(store_, *this);
       if (free_ != no_frame) return std::exchange(free_, record(free_).next);
@@ -411,6 +412,11 @@ class frames : frame_book {
   }
   [[nodiscard]] bool has_capacity_of(T const& from, frame_id target) const {
     return record(target).constructed && same_capacity(from, state(target));
+  }
+  template <class Step>
+  [[gnu::noinline]] void run_limited(Step& step, frame_id handle, step_index i, step_index to, step_index& failed) {
+    for (; i < to; failed = ++i, check_limit(std::as_const(*this).state(handle)))
+      run_in_place(step, state(handle), i, i + 1, failed);
   }
   void copy_anew(T const& from, frame_id target) {
     if constexpr (varies) {
@@ -473,13 +479,6 @@ class frames : frame_book {
   void destroy_all() noexcept {
     for (frame_id k = 0; k < known_; ++k) destroy(k);
   }
-  void swap(frames& other) noexcept {
-    std::swap(states_, other.states_);
-    std::swap(settle_, other.settle_);
-    std::swap(look_, other.look_);
-    std::swap(static_cast<frame_book&>(*this), static_cast<frame_book&>(other));
-  }
-
   raw_array<T> states_;
   settle_fn settle_ = nullptr;
   look_fn look_ = nullptr;

@@ -126,17 +126,15 @@ class raw_array {
  public:
   raw_array() = default;
   explicit raw_array(std::size_t size) : data_{size > 0 ? allocate(size) : nullptr} {}
-  raw_array(raw_array&& other) noexcept : data_{other.data_} { other.data_ = nullptr; }
+  raw_array(raw_array&& other) noexcept { std::swap(data_, other.data_); }
   raw_array& operator=(raw_array&& other) noexcept {
-    T* const data = data_;
-    data_ = other.data_;
-    other.data_ = data;
+    std::swap(data_, other.data_);
     return *this;
   }
   ~raw_array() {
     if (data_ == nullptr) return;
-    if constexpr (over_aligned) ::operator delete(static_cast<void*>(data_), std::align_val_t{alignof(T)});
-    else ::operator delete(static_cast<void*>(data_));
+    if constexpr (over_aligned) ::operator delete(data_, std::align_val_t{alignof(T)});
+    else ::operator delete(data_);
   }
   [[nodiscard]] T* get() const noexcept { return data_; }
 

@@ -129,7 +129,7 @@ class sweep : public within_budget<sweep<State, Plan, Store, Options>, State, st
   }
 
   /// Called before `begin`: the workspace ends with this sweep.
-  void is_the_last() noexcept { once_ = true; }
+  void is_last() noexcept { once_ = true; }
   /// Called before the first action of a plan.
   /// \throws invalid_plan   if the store does not have its tiers   \throws out_of_memory, and what copies of x0 throw
   template <class Step, class X0>
