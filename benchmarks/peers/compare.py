@@ -10,12 +10,12 @@ modes are compared. With --subnormals kept torch and cairn do as they do without
 says what its program does.
 
 Every (case, method) is a process of its own; each is pinned to the same processor and set to use one thread, but for
-cairn's `threads`, with a second core. A process first makes one gradient, whose memory is measured, and then waits. Timings are taken in turn, one sample of
-each process a round, and are of user CPU, of `threads` and `disk` by the clock: `us/step` is the median of the rounds, `x nested` the median of each round's
-ratio to JAX's nested scan in the same round. Every gradient is compared with one in float64 (reference.py): |g -
-reference| / |reference| may be ten times what rounding does to that same reference in float32, which is measured, too;
-ten, for other orders of sums, fused multiply-adds and functions good to a few units in the last place. Else the program
-fails.
+cairn's `threads`, with a second core. A process first makes one gradient, whose memory is measured, and then waits.
+Timings are taken in turn, one sample of each process a round, and are of user CPU, of `threads` and `disk` by the
+clock: `us/step` is the median of the rounds, `x nested` the median of each round's ratio to JAX's nested scan in the
+same round. Every gradient is compared with one in float64 (reference.py): |g - reference| / |reference| may be ten
+times what rounding does to that same reference in float32, which is measured, too; ten, for other orders of sums, fused
+multiply-adds and functions good to a few units in the last place. Else the program fails.
 """
 import argparse
 import json

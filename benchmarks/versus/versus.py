@@ -8,13 +8,13 @@
 The step is one of Fisher's equation on 256 x 256 doubles, 1,000 of them; the gradient is that of sum u^2 by the initial
 state. Tools keep every state, or 65, or 30: numbers for which nested checkpoints come out even, 25 x 40 and 10 x 10 x
 10. cairn's loops in LibTorch divide them into checkpoints and the steps of a block, 25x40 and 20x10. Every row is a
-process of its own, and one runs at a time, pinned to the same processor and set to use one thread; that of cairn on
-two threads has all. Its first
-gradient gives the memory: how far resident memory rises (`rise`), the most that is resident (`peak`, the tool's own
-code and libraries included), and what the tool itself counts. Times are taken in turn, one sample of each process a
-round; the median counts. A process that has taken a GB or more is started anew for each of its turns. `x cairn` is
-the median of each round's ratio, by the clock, to cairn with as many checkpoints, an adjoint by hand and the last flags
-of all. `difference` is |g - g0| / |g0|, where g0 is the gradient of cairn with every state stored.
+process of its own, and one runs at a time, pinned to the same processor and set to use one thread; that of cairn on two
+threads has all. Its first gradient gives the memory: how far resident memory rises (`rise`), the most that is resident
+(`peak`, the tool's own code and libraries included), and what the tool itself counts. Times are taken in turn, one
+sample of each process a round; the median counts. A process that has taken a GB or more is started anew for each of its
+turns. `x cairn` is the median of each round's ratio, by the clock, to cairn with as many checkpoints, an adjoint by
+hand and the last flags of all. `difference` is |g - g0| / |g0|, where g0 is the gradient of cairn with every state
+stored.
 
 FOLDERs are what versus.sh makes; what is not there is left out and said. --smoke is one round of 60 steps of 16 x 16;
 --only takes tools of whose name or group a WORD is a part, cairn is always there. --write puts the figures into

@@ -45,7 +45,7 @@ struct way {
   bool files;
   int threads;
   std::vector<double> seconds = {}, ratios = {};
-  int alone = 0;  // sweeps that ended on one thread
+  int alone = 0;  // sweeps whose helper was recalled
 };
 
 }  // namespace
@@ -81,8 +81,8 @@ int main(int count, char** words) {
   std::printf("diffusion, %lld steps, states of 1 MiB, 12 in memory and 12 on disk, or 24 in memory; %s; %d rounds\n",
               static_cast<long long>(steps), CAIRN_BENCHMARK_FLAGS, rounds);
   for (way const& each : ways)
-    std::printf("  %-24s %8.3f s %7.3f; %d of %d sweeps ended on one thread\n", each.name, median(each.seconds),
-                median(each.ratios), each.threads > 1 ? each.alone : rounds, rounds);
+    std::printf("  %-24s %8.3f s %7.3f; %d sweeps had their helper recalled\n", each.name, median(each.seconds),
+                median(each.ratios), each.alone);
   if (!right) std::puts("other bits");
   (void)cairn::remove_runs(folder, {.keep = 0, .really = true});
   std::remove(folder.c_str());
