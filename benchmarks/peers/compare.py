@@ -76,7 +76,7 @@ class process:
         environment = {**os.environ, "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
         self.child = subprocess.Popen(self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors,
                                       text=True, env=environment,
-                                      preexec_fn=self.on_two and (lambda: os.sched_setaffinity(0, cores)) or None)
+                                      preexec_fn=(lambda: os.sched_setaffinity(0, cores)) if self.on_two else None)
         return json.loads(self.child.stdout.readline())
 
     def stop(self):

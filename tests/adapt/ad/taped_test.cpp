@@ -38,7 +38,7 @@ struct cairn::rebind_scalar<framed<double>, To> {
   using type = framed<To>;
   static void shape(framed<double> const& from, framed<To>& into) { into.assign(from.begin(), from.end()); }
   template <class Framed, class F>
-  static void visit(Framed& x, F& f) { f(x[1]), f(x[2]), f(x[3]); }
+  static void visit(Framed& x, F f) { f(x[1]), f(x[2]), f(x[3]); }
 };
 
 namespace {
@@ -49,6 +49,17 @@ struct logistic {
   void operator()(vec<T>& x, T const& a, step_index) const {
     for (auto& v : x) v = a * v * (1.0 - v);
   }
+};
+/// Its visitors are copied.
+struct scaled {
+  template <class T>
+  void operator()(framed<T>& x, T const& a, step_index) const {
+    for (std::size_t k = 1; k < 4; ++k) x[k] = a * x[k];
+  }
+};
+struct weighted_sum {
+  template <class T>
+  T operator()(framed<T> const& x) const { return x[1] + 2.0 * x[2] + 3.0 * x[3]; }
 };
 struct sum_of_all {
   template <class T>
@@ -216,6 +227,14 @@ TEST_CASE("numbers are listed as they are visited", "[ad]") {
   CHECK(listed(framed<double>{numbers{1, 2, 3, 4, 5}}) == numbers{0.5, 2, 3, 4});
   CHECK(listed(std::tuple{1.0, 7, numbers{2}}) == numbers{0.5, 1, 2});
   CHECK(listed(2.0) == numbers{0.5, 2});
+}
+
+TEST_CASE("a visit of the user's own may copy its visitor", "[ad]") {
+  framed<double> const x0{numbers{5, 1, 2, 3, 5}};
+  auto const found = cairn::differentiate(tape{}, scaled{}, x0, 2.0, cairn::revolve{3, 1}, weighted_sum{});
+  CHECK(found.value == 8 * 14);
+  CHECK(found.params == 3 * 4 * 14);
+  CHECK(numbers{found.state[1], found.state[2], found.state[3]} == numbers{8, 16, 24});
 }
 
 TEST_CASE("loops of no step, of one, and empty states have gradients", "[ad]") {

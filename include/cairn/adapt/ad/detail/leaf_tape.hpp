@@ -301,7 +301,8 @@ class leaf_tape {
     if (!r.replayed.empty()) check_replayed(r, steps.first);
     most_bytes_ = (std::max)(most_bytes_, wide(tool_.bytes()) + bytes_of(r));
     if (all<State>::count(bar) != of_state || !same_layout<State>(x, bar, r.sizes)) copy_state(x, bar);
-    auto take = [from = std::as_const(r.values).data()](double& v) mutable { v = *from++; };
+    double const* from = r.values.data();
+    auto const take = [&from](double& v) { v = *from++; };
     all<State>::visit(bar, take);
     if (gradient == nullptr) return;
     all<own_params>::visit(Primal::own_of(*gradient), take);
