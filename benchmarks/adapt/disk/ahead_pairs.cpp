@@ -3,7 +3,7 @@
 // take turns, over the run on one thread; every gradient is compared bit for bit. Arguments: the number of rounds (9),
 // and the folder of the files (disk_ahead.d in the present one).
 #include "../../pairs.hpp"
-#include <cmath>
+#include "../diffusion.hpp"
 #include <cstdio>
 #include <string>
 #include <vector>
@@ -16,29 +16,7 @@
 namespace {
 
 using cairn::step_index;
-using field = std::vector<float>;
-constexpr std::size_t cells = std::size_t{1} << 18;
 constexpr step_index steps = 400;
-
-[[gnu::noinline]] void step(field const& from, field& to, step_index i) {
-  float const* __restrict x = from.data();
-  float* __restrict x1 = to.data();
-  float const reaction = 1e-4f * float(i & 15);
-  x1[0] = x[0], x1[cells - 1] = x[cells - 1];
-  for (std::size_t k = 1; k + 1 < cells; ++k)
-    x1[k] = x[k] + 0.2f * (x[k - 1] - 2 * x[k] + x[k + 1]) + reaction * x[k] * (1 - x[k]);
-}
-field scratch(cells);
-[[gnu::noinline]] void back(field const& x, field& bar, step_index i) {
-  float const reaction = 1e-4f * float(i & 15);
-  auto const own = [&](std::size_t k) { return bar[k] * (0.6f + reaction * (1 - 2 * x[k])); };
-  std::size_t const last = cells - 2;
-  scratch[1] = own(1) + 0.2f * bar[2];
-  for (std::size_t k = 2; k < last; ++k) scratch[k] = own(k) + 0.2f * bar[k - 1] + 0.2f * bar[k + 1];
-  scratch[last] = own(last) + 0.2f * bar[last - 1];
-  scratch[0] = bar[0] + 0.2f * bar[1], scratch[cells - 1] = bar[cells - 1] + 0.2f * bar[last];
-  bar.swap(scratch);
-}
 
 struct way {
   char const* name;
@@ -53,8 +31,11 @@ struct way {
 int main(int count, char** words) {
   int const rounds = asked_times(count, words, 9, "rounds");
   std::string const folder = count > 2 ? words[2] : "disk_ahead.d";
-  field x0(cells), wanted;
-  for (std::size_t k = 0; k < cells; ++k) x0[k] = 0.5f + 0.4f * std::sin(0.01f * float(k));
+  diffusion model{std::size_t{1} << 18};
+  field const x0 = model.begin();
+  field wanted;
+  auto const step = [&](field const& x, field& x1, step_index i) { model.step(x.data(), x1.data(), i); };
+  auto const back = [&](field const& x, field& bar, step_index i) { model.adjoint(x.data(), bar, i); };
   auto const seed = [](field const& x) { return x; };
   cairn::multistage const plan{{.steps = steps, .ram_slots = 12, .disk_slots = 12}};
   way ways[] = {{"on disk, one thread", true, 1}, {"on disk, two threads", true, 2},
